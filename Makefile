@@ -1,0 +1,51 @@
+# Two commands do everything on a machine that has python3 (3.11 or later), pip and make:
+#   make reproduce   set up, then run the main job
+#   make test        set up, then run the whole test suite
+# Each .venv/.have-* file says that a set of packages is installed; a second run skips it.
+
+PYTHON ?= python3
+BIN := .venv/bin
+UV := $(BIN)/uv pip install --quiet --python $(BIN)/python --compile-bytecode
+PIP := $(PYTHON) -m pip --python $(BIN)/python install --quiet
+
+.PHONY: reproduce test check format docs pins clean
+
+reproduce: .venv/.have-run
+	$(BIN)/localax stimuli
+
+test: .venv/.have-test
+	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+check: .venv/.have-check .venv/.have-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/basedpyright
+
+format: .venv/.have-check
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+docs: .venv/.have-docs
+	$(BIN)/sphinx-build -W -q docs docs/_build
+
+pins: .venv/.have-run
+	$(BIN)/uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 \
+	  --no-header --no-emit-index-url --quiet -o constraints.txt
+
+clean:
+	rm -rf .venv docs/_build
+
+# --without-pip and pip --python need no ensurepip, which some Linux packages of Python leave out.
+.venv/bin/python:
+	$(PYTHON) -m venv --without-pip .venv
+
+# uv installs in a third of the time; where it cannot reach the packages, pip can.
+.venv/.have-run: pyproject.toml constraints.txt | .venv/bin/python
+	@echo "installing localax into .venv (about a minute, once)"
+	-$(PIP) uv
+	$(UV) -c constraints.txt -e . || $(PIP) -c constraints.txt -e .
+	touch $@
+
+.venv/.have-%: .venv/.have-run
+	$(UV) -c constraints.txt -e '.[$*]' || $(PIP) -c constraints.txt -e '.[$*]'
+	touch $@

@@ -1,0 +1,186 @@
+"""Numbers on disk, not objects: one checked file format, one canonical JSON, one way to write a file.
+
+A file is an ordinary ``.npz`` (``np.load`` opens it) with one more member, ``meta``, that holds JSON: what
+kind of file it is, the version of that kind's format, the libraries that wrote it, and the caller's own
+description. The zip comment, which is the end of the file, carries the sha256 of every byte before it, so
+that a file cut short or altered is refused before anything in it is parsed. Nothing is pickled, and equal
+contents give equal bytes.
+"""
+
+import functools
+import hashlib
+import importlib.metadata
+import io
+import json
+import math
+import os
+import platform
+import re
+import secrets
+import zipfile
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+StrPath = str | os.PathLike[str]
+
+# JSON -------------------------------------------------------------------------------------------------------
+
+
+def canonical(value: Any, where: str = "settings") -> str:
+    """The one JSON text of a value: keys sorted, no spaces, ASCII, floats by ``repr``, numpy made plain.
+
+    What Python's JSON keeps apart stays apart: 1, 1.0 and true are three texts. A float32 stands for the
+    float64 of the same value, so ``np.float32(0.1)`` is 0.10000000149011612 and not 0.1.
+    """
+    return json.dumps(plain(value, where), sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def plain(value: Any, where: str = "settings") -> Any:
+    """The value in JSON's own types; NaN, infinities and what JSON has no word for are refused, by place."""
+    if isinstance(value, np.ndarray | np.generic) and value.dtype.char in "?bhilqBHILQefdU":
+        return plain(value.tolist(), where)
+    if isinstance(value, Mapping):
+        return {_text_key(key, where): plain(item, f"{where}.{key}") for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item, f"{where}[{i}]") for i, item in enumerate(value)]
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{where} must be finite, got {value}")
+    if value is None or isinstance(value, str | int | float):
+        return value
+    raise ValueError(
+        f"{where} must be text, a number, true, false, null, a list or a table, got {type(value).__name__}"
+    )
+
+
+def _text_key(key: Any, where: str) -> str:
+    if not isinstance(key, str):
+        raise ValueError(f"{where} must have keys of text, got {key!r}")
+    return key
+
+
+# Files ------------------------------------------------------------------------------------------------------
+
+
+def write_atomically(path: StrPath, data: bytes) -> Path:
+    """Write a file so that at every moment, even in a power cut, its name means the old bytes or the new."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.parent / f".{secrets.token_hex(8)}.tmp"
+    try:
+        with temporary.open("xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)  # noqa: PTH105 (the name that the tests interrupt)
+    finally:
+        temporary.unlink(missing_ok=True)
+    sync_folder(path.parent)
+    return path
+
+
+def sync_folder(folder: Path) -> None:
+    """Make renames inside a folder survive a power cut, where the system can."""
+    with suppress(OSError):  # some systems and network disks cannot open or sync a folder
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+# The format -------------------------------------------------------------------------------------------------
+
+_META = "meta"
+_SEAL = b"localax 1 sha256 "
+_DIGITS = 64
+_ARRAY_NAME = re.compile(r"[\w .+-]{1,100}")
+
+
+@functools.cache
+def libraries() -> dict[str, str]:
+    """Versions of what computes the numbers, found without importing it."""
+    found = {"python": platform.python_version()}
+    for name in ("localax", "numpy", "jax", "jaxlib"):
+        with suppress(importlib.metadata.PackageNotFoundError):
+            found[name] = importlib.metadata.version(name)
+    return found
+
+
+def pack(
+    arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any], *, kind: str = "arrays", version: int = 1
+) -> bytes:
+    """The bytes of a file that holds named arrays and a JSON-able description."""
+    envelope = {"kind": kind, "version": version, "libraries": libraries(), "meta": meta}
+    members = {name: storable(name, array) for name, array in arrays.items()}
+    members[_META] = np.array(canonical(envelope, "meta"))
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, array in members.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, array, allow_pickle=False)
+        archive.comment = _SEAL + bytes(_DIGITS)
+    with buffer.getbuffer() as view:
+        view[-_DIGITS:] = _digest(view)
+    return buffer.getvalue()
+
+
+def storable(name: str, array: np.ndarray) -> np.ndarray:
+    """The array, if its name and type can be stored; ask before a long computation rather than after."""
+    if not _ARRAY_NAME.fullmatch(name) or name == _META:
+        raise ValueError(
+            f"array {name!r} must be named by 1 to 100 letters, digits, _ . + - and spaces, and not 'meta'"
+        )
+    array = np.asarray(array)
+    if array.dtype.kind not in "biufcUS":
+        raise ValueError(f"array {name!r} must hold numbers, truth values or text, got dtype {array.dtype}")
+    return array
+
+
+def unpack(
+    source: bytes | StrPath, *, kind: str = "arrays", version: int = 1, name: str | None = None
+) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """Arrays and description from a file or its bytes; what is not whole, or of another kind, is refused."""
+    name = name or ("data" if isinstance(source, bytes) else os.fspath(source))
+    data = source if isinstance(source, bytes) else Path(source).read_bytes()
+    _check_seal(data, name)
+    try:
+        arrays = _members(data)
+        envelope = json.loads(arrays.pop(_META).item())
+        found, number, meta = envelope["kind"], envelope["version"], envelope["meta"]
+    except Exception as error:
+        raise ValueError(f"{name}: sealed like a file of Localax, but its contents cannot be read") from error
+    if found != kind:
+        raise ValueError(f"{name}: must hold a file of kind {kind!r}, got {found!r}")
+    if number != version:
+        raise ValueError(
+            f"{name}: format {number} of {kind!r} is not known to this Localax, which reads {version}"
+        )
+    return arrays, meta
+
+
+def _members(data: bytes) -> dict[str, np.ndarray]:
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        return {name.removesuffix(".npy"): _member(archive, name) for name in archive.namelist()}
+
+
+def _member(archive: zipfile.ZipFile, name: str) -> np.ndarray:
+    with archive.open(name) as file:
+        return np.lib.format.read_array(file, allow_pickle=False)
+
+
+def _check_seal(data: bytes, name: str) -> None:
+    end = len(_SEAL) + _DIGITS
+    if data[-end:-_DIGITS] != _SEAL:
+        raise ValueError(f"{name}: not a file of Localax, or cut short; expected one that Localax saved")
+    if data[-_DIGITS:] != _digest(memoryview(data)):
+        raise ValueError(
+            f"{name}: altered since it was saved, its checksum does not fit; restore it or compute it again"
+        )
+
+
+def _digest(view: memoryview) -> bytes:
+    return hashlib.sha256(view[:-_DIGITS]).hexdigest().encode()

@@ -1,0 +1,170 @@
+"""Small pieces of mathematics that several rooms share: circulants, the real DFT, quadrature under a normal weight."""
+
+import functools
+import math
+from collections.abc import Callable
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy import special
+
+from ._types import Array, Float, Leaf
+
+
+def enable_x64(enabled: bool = True) -> None:
+    """Switch JAX to float64, which the theory needs; call it once, before the first array is made."""
+    jax.config.update("jax_enable_x64", enabled)
+
+
+# Circulants -----------------------------------------------------------------------------------------------------
+
+
+def ring_distance(n: int) -> Float[np.ndarray, " n"]:
+    """Distance of every pixel of a ring from pixel 0, the short way round."""
+    d = np.arange(n)
+    return np.minimum(d, n - d).astype(float)
+
+
+def spectrum(row: Float[np.ndarray, "*pixels"]) -> Float[np.ndarray, "*pixels"]:
+    """Eigenvalues of the circulant matrix whose first row is symmetric under reflection."""
+    return np.fft.fftn(row).real
+
+
+def circulant(
+    row: Float[Array, " n"] | Float[np.ndarray, " n"],
+) -> Float[Array, "n n"] | Float[np.ndarray, "n n"]:
+    """The circulant matrix with entries ``row[(i - j) % n]``."""
+    n = row.shape[-1]
+    i = np.arange(n)
+    return row[(i[:, None] - i[None, :]) % n]
+
+
+def dense_circulant(row: Float[np.ndarray, "*pixels"]) -> Float[np.ndarray, "n n"]:
+    """The covariance matrix of a ring or torus, pixels flattened, from its covariance with pixel 0."""
+    shape = row.shape
+    index = np.indices(shape).reshape(len(shape), -1)
+    offset = tuple((axis[:, None] - axis[None, :]) % side for axis, side in zip(index, shape, strict=True))
+    return row[offset]
+
+
+def circular_convolve(
+    x: Float[Array, "n *pixels"], kernel: Float[Array, "*pixels"]
+) -> Float[Array, "n *pixels"]:
+    """Every sample convolved with a kernel on its ring or torus."""
+    axes = tuple(range(1, x.ndim))
+    shape = x.shape[1:]
+    product = jnp.fft.rfftn(x, axes=axes) * jnp.fft.rfftn(kernel)
+    return jnp.fft.irfftn(product, s=shape, axes=axes).astype(x.dtype)
+
+
+def real_dft(n: int) -> Float[np.ndarray, "n n"]:
+    """Orthogonal real Fourier basis, one mode a row: constant, then cosine and sine of each frequency.
+
+    The pairs carry a factor sqrt(2) that seed 000's Eqs. 33 to 35 leave out.
+    """
+    position = 2 * np.pi * np.arange(n) / n
+    rows = [np.full(n, 1 / np.sqrt(n))]
+    for k in range(1, (n - 1) // 2 + 1):
+        rows += [np.sqrt(2 / n) * np.cos(k * position), np.sqrt(2 / n) * np.sin(k * position)]
+    if n % 2 == 0:
+        rows.append(np.cos(n // 2 * position) / np.sqrt(n))
+    return np.stack(rows)
+
+
+# Quadrature -----------------------------------------------------------------------------------------------------
+
+_FAR = 38.0
+"""Beyond this many standard deviations the normal density is no float64 number."""
+
+
+@functools.cache
+def normal_nodes(order: int = 24) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and weights for expectations under a standard normal.
+
+    Panels shrink geometrically towards 0, where steep nonlinearities such as erf(100 z) turn, and reach so far
+    out that integrands growing almost as fast as the density falls (Kur close to k = 2) are complete.
+    """
+    edges = np.concatenate([[0.0], 2.0 ** np.arange(-18.0, 0.0), np.arange(1.0, _FAR + 0.5, 0.5)])
+    t, weight = np.polynomial.legendre.leggauss(order)
+    half, centre = np.diff(edges) / 2, (edges[1:] + edges[:-1]) / 2
+    z = (centre[:, None] + half[:, None] * t).ravel()
+    w = (half[:, None] * weight).ravel() * np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
+    return np.concatenate([-z[::-1], z]), np.concatenate([w[::-1], w])
+
+
+@functools.cache
+def _hermite_functions(terms: int) -> np.ndarray:
+    """Normalised Hermite polynomials at the normal nodes, times exp(-z^2/4) so that none overflows."""
+    z, _ = normal_nodes()
+    rows = [np.exp(-(z**2) / 4), z * np.exp(-(z**2) / 4)]
+    for m in range(1, terms - 1):
+        rows.append((z * rows[m] - np.sqrt(m) * rows[m - 1]) / np.sqrt(m + 1))
+    return np.stack(rows)
+
+
+def hermite_powers(values: Float[np.ndarray, " nodes"], terms: int = 400) -> Float[np.ndarray, " terms"]:
+    """Power of T(Z) in each Hermite degree, given T at the normal nodes: Cov[T(Z), T(Z')] = sum_m c_m r^m."""
+    z, w = normal_nodes()
+    return (_hermite_functions(terms) @ (values * w * np.exp(z**2 / 4))) ** 2
+
+
+@functools.cache
+def unit_nodes(depth: int, order: int = 24) -> tuple[np.ndarray, np.ndarray]:
+    """Tail probabilities q in (0, 1) and weights for integrals over them, refined towards q = 2^-depth."""
+    t, weight = np.polynomial.legendre.leggauss(order)
+    edges = np.concatenate([[0.0], 2.0 ** np.arange(-float(depth), 0.0, 1.25), [1.0]])
+    half, centre = np.diff(edges) / 2, (edges[1:] + edges[:-1]) / 2
+    return (centre[:, None] + half[:, None] * t).ravel(), (half[:, None] * weight).ravel()
+
+
+# An odd increasing function by a table ---------------------------------------------------------------------------
+
+_STEP = 1 / 256
+_NEAR = 1e-9
+_LOG_NEAR = math.log(_NEAR)  # a Python float: numpy's would turn float32 into float64
+
+
+class OddTable(eqx.Module):
+    """An odd increasing function of z, stored as log(f(z)/z) on a grid in log z, with cubic Hermite pieces between.
+
+    The logarithms keep the relative error even (below 1e-9 for the quantile functions it is used for) where f
+    has a cusp at 0 and where it grows almost like exp(z^2/4), in float32 as in float64.
+    """
+
+    value: Leaf
+    slope: Leaf
+
+    def __init__(self, magnitude: Callable[[np.ndarray], np.ndarray]):
+        """``magnitude(z)``: f at positive z, by numpy, in float64."""
+        grid = np.arange(_LOG_NEAR, np.log(_FAR - 1), _STEP)
+        self.value = np.log(magnitude(np.exp(grid))) - grid
+        self.slope = _differences(self.value)
+
+    def __call__(self, z: Float[Array, "..."]) -> Float[Array, "..."]:
+        value, slope = jnp.asarray(self.value, z.dtype), jnp.asarray(self.slope, z.dtype)
+        position = (jnp.log(jnp.maximum(jnp.abs(z), _NEAR)) - _LOG_NEAR) / _STEP
+        i = jnp.minimum(position.astype(jnp.int32), value.shape[-1] - 2)
+        u = jnp.minimum(position - i, 1)
+        ends = u * u * (3 - 2 * u)
+        bend = u * (1 - u) * ((1 - u) * slope[i] - u * slope[i + 1])
+        return z * jnp.exp(value[i] + ends * (value[i + 1] - value[i]) + bend)
+
+
+def _differences(values: np.ndarray) -> np.ndarray:
+    """Derivative per grid step, of sixth order inside and second at the ends."""
+    slopes = np.gradient(values, edge_order=2)
+    slopes[3:-3] = np.convolve(values, np.array([1.0, -9.0, 45.0, 0.0, -45.0, 9.0, -1.0]) / 60, mode="valid")
+    return slopes
+
+
+def normal_tail(z: Float[Array, "..."]) -> Float[Array, "..."]:
+    """P(|Z| > |z|), accurate far out, where 1 - Phi(z) is not."""
+    return jax.scipy.special.erfc(jnp.abs(z) * np.sqrt(0.5).astype(z.dtype))
+
+
+def sphere_coordinate_cdf(x: np.ndarray, dimension: int) -> np.ndarray:
+    """Distribution function of one coordinate of a uniform point on the unit sphere."""
+    inside = np.clip(x, -1, 1)
+    return 0.5 + 0.5 * np.sign(inside) * special.betainc(0.5, (dimension - 1) / 2, inside**2)

@@ -1,0 +1,152 @@
+"""Gaussian copulas: a correlated Gaussian field, pushed pixel by pixel through the map of a marginal.
+
+NLGP, Kur and the Gaussian are fillings of this one form; the covariance of the result is a function of the latent
+correlation that the marginal knows (arcsin law, or a Hermite series).
+"""
+
+from typing import Annotated, Self
+
+import equinox as eqx
+import numpy as np
+
+from .._settings import Setting, Size, SizeField, validated
+from .._types import Key, Leaf, Row, Samples
+from ._base import AbstractStimulus
+from ._covariances import (
+    COVARIANCES,
+    LENGTHSCALE,
+    AbstractCovariance,
+    Circulant,
+    SquaredExponential,
+    correlation_row,
+    valid_spectrum,
+)
+from ._field import AbstractField, correlated_field
+from ._marginals import MARGINALS, AbstractNormalMap, Algebraic, Erf, Normal, Uniform
+
+
+class AbstractCopula(AbstractStimulus):
+    """A Gaussian field behind a marginal."""
+
+    size: eqx.AbstractVar[Size]
+    latent: eqx.AbstractVar["Latent"]
+    marginal: eqx.AbstractVar[AbstractNormalMap]
+
+    def draw(self, key: Key, n: int, dtype) -> Samples:
+        return self.marginal.from_normal(self.latent.field.draw(key, n, dtype))
+
+    def covariance(self) -> Row:
+        return self.marginal.correlation(np.asarray(self.latent.row))
+
+    def sign_correlation(self) -> Row:
+        return 2 / np.pi * np.arcsin(np.clip(self.latent.row, -1, 1))
+
+
+class Latent(eqx.Module):
+    """The Gaussian field behind a copula: its correlation with pixel 0, and its sampler."""
+
+    row: Leaf
+    field: AbstractField
+
+    def __init__(self, size: Size, covariance: AbstractCovariance):
+        self.row = correlation_row(covariance, size)
+        self.field = correlated_field(covariance, self.row.shape, type(covariance).__name__)
+
+
+class Copula(AbstractCopula):
+    """A Gaussian field with any circulant covariance behind any marginal, variance 1."""
+
+    size: SizeField = eqx.field(static=True)
+    latent: Annotated[Latent, Setting("correlation of the Gaussian field", options=lambda: COVARIANCES)]
+    marginal: Annotated[AbstractNormalMap, Setting("law of one pixel", options=lambda: MARGINALS)]
+
+    def __init__(self, size: Size, covariance: AbstractCovariance, marginal: AbstractNormalMap):
+        (self.size,) = validated(Copula, size=size)
+        self.latent = Latent(self.size, covariance)
+        self.marginal = marginal
+
+    @classmethod
+    def pair(cls, size: int) -> tuple[Self, Self]:
+        from ._covariances import Exponential
+
+        return cls(size, Exponential(1), Uniform()), cls(size, Exponential(3), Uniform())
+
+
+class Gaussian(AbstractCopula):
+    """A Gaussian field with squared exponential correlation."""
+
+    size: SizeField = eqx.field(static=True)
+    lengthscale: Annotated[Leaf, LENGTHSCALE]
+    latent: Latent
+    marginal: Normal
+
+    def __init__(self, size: Size, lengthscale):
+        self.size, self.lengthscale = validated(Gaussian, size=size, lengthscale=lengthscale)
+        self.latent = Latent(self.size, SquaredExponential(lengthscale))
+        self.marginal = Normal()
+
+    @classmethod
+    def pair(cls, size: int) -> tuple[Self, Self]:
+        return cls(size, 1), cls(size, 3)
+
+
+class NLGP(AbstractCopula):
+    """Nonlinear Gaussian process erf(gain Z)/norm (the paper's Eq. 3): Gaussian at small gain, +-1 at large gain."""
+
+    size: SizeField = eqx.field(static=True)
+    lengthscale: Annotated[Leaf, LENGTHSCALE]
+    gain: Annotated[
+        Leaf, Setting("steepness g of erf(g z); IG22 writes sqrt(2) g", gt=0, typical=(0.01, 100))
+    ]
+    latent: Latent
+    marginal: Erf
+
+    def __init__(self, size: Size, lengthscale, gain):
+        self.size, self.lengthscale, self.gain = validated(
+            NLGP, size=size, lengthscale=lengthscale, gain=gain
+        )
+        self.latent = Latent(self.size, SquaredExponential(lengthscale))
+        self.marginal = Erf(gain)
+
+    @classmethod
+    def pair(cls, size: int) -> tuple[Self, Self]:
+        return cls(size, 1, 3), cls(size, 3, 3)
+
+
+class Kur(AbstractCopula):
+    """Controllable kurtosis (the paper's Eq. 4): excess kurtosis from infinity (k <= 4) through 0 (k = 5.89) to -1.2."""
+
+    size: SizeField = eqx.field(static=True)
+    lengthscale: Annotated[Leaf, LENGTHSCALE]
+    k: Annotated[
+        Leaf, Setting("exponent of the algebraic sigmoid; the variance needs k > 2", gt=2, typical=(3, 30))
+    ]
+    latent: Latent
+    marginal: Algebraic
+
+    def __init__(self, size: Size, lengthscale, k):
+        self.size, self.lengthscale, self.k = validated(Kur, size=size, lengthscale=lengthscale, k=k)
+        self.latent = Latent(self.size, SquaredExponential(lengthscale))
+        self.marginal = Algebraic(k)
+
+    @classmethod
+    def pair(cls, size: int) -> tuple[Self, Self]:
+        return cls(size, 1, 5), cls(size, 3, 5)
+
+
+def latent_covariance(marginal: AbstractNormalMap, wanted) -> Circulant:
+    """The latent correlation behind which ``marginal`` gives a wanted covariance with pixel 0 (variance 1).
+
+    Refused where a single correlation is out of the marginal's reach, or where the latent correlations that would
+    be needed are together no covariance.
+    """
+    target = Circulant(wanted)  # checks the form
+    latent = np.asarray(marginal.latent_correlation(np.asarray(target.vector)), float)
+    latent.flat[0] = 1.0
+    valid_spectrum(latent, f"the latent correlation that {type(marginal).__name__} would need")
+    return Circulant(latent)
+
+
+def gain_from_ig22(gain: float) -> float:
+    """The gain of this package for a gain in the convention of Ingrosso and Goldt 2022, erf(g z / sqrt 2)."""
+    return gain / np.sqrt(2)

@@ -1,0 +1,157 @@
+"""Correlation of every pixel with pixel 0 on a ring or torus.
+
+A covariance gives one vector per axis; a torus takes the product over its two axes. The vector must have a
+non-negative Fourier transform: what is negative by no more than ``ROUNDING`` is clipped to 0, which changes no
+correlation by more than that, and anything worse is refused.
+"""
+
+import abc
+from typing import Annotated
+
+import equinox as eqx
+import numpy as np
+
+from .._math import ring_distance, spectrum
+from .._settings import Setting, Size, checked_size, validated, wrong
+from .._types import Float, Leaf
+
+ROUNDING = 1e-6
+"""Clipped eigenvalues are at most this negative: less than float32 samples resolve."""
+
+Row = Float[np.ndarray, "*pixels"]
+LENGTHSCALE = Setting("correlation length in pixels", gt=0, typical=(0.3, 5))
+
+
+class AbstractCovariance(eqx.Module):
+    """Correlations with pixel 0, 1 at distance 0."""
+
+    @abc.abstractmethod
+    def factors(self, shape: tuple[int, ...]) -> tuple[Row, ...] | None:
+        """One vector per axis whose outer product is the correlation, or None where it is no product."""
+
+    def row(self, shape: tuple[int, ...]) -> Row:
+        """Correlation of every pixel with pixel 0."""
+        factors = self.factors(shape)
+        if factors is None:
+            raise TypeError(f"{type(self).__name__} must define row or factors")
+        return factors[0] if len(shape) == 1 else np.multiply.outer(factors[0], factors[1])
+
+
+class AbstractProduct(AbstractCovariance):
+    """The same function of ring distance along each axis."""
+
+    @abc.abstractmethod
+    def along(self, n: int) -> Row:
+        """Correlation with pixel 0 of a ring of n pixels."""
+
+    def factors(self, shape: tuple[int, ...]) -> tuple[Row, ...]:
+        return tuple(self.along(side) for side in shape)
+
+
+class SquaredExponential(AbstractProduct):
+    """exp(-d^2/lengthscale^2) in the ring distance d, as in the paper; no covariance once it wraps (N < 6 xi)."""
+
+    lengthscale: Annotated[Leaf, LENGTHSCALE]
+
+    def __init__(self, lengthscale):
+        (self.lengthscale,) = validated(SquaredExponential, lengthscale=lengthscale)
+
+    def along(self, n: int) -> Row:
+        return np.exp(-((ring_distance(n) / self.lengthscale) ** 2))
+
+
+class PeriodicSquaredExponential(AbstractProduct):
+    """The squared exponential summed over all windings of the ring; a covariance at every lengthscale."""
+
+    lengthscale: Annotated[Leaf, LENGTHSCALE]
+
+    def __init__(self, lengthscale):
+        (self.lengthscale,) = validated(PeriodicSquaredExponential, lengthscale=lengthscale)
+
+    def along(self, n: int) -> Row:
+        windings = np.arange(-1 - int(7 * self.lengthscale / n), 2 + int(7 * self.lengthscale / n))
+        d = np.arange(n)[:, None] + n * windings
+        row = np.exp(-((d / self.lengthscale) ** 2)).sum(1)
+        return row / row[0]
+
+
+class Exponential(AbstractProduct):
+    """exp(-d/lengthscale) in the ring distance: rough fields, a covariance at every lengthscale."""
+
+    lengthscale: Annotated[Leaf, LENGTHSCALE]
+
+    def __init__(self, lengthscale):
+        (self.lengthscale,) = validated(Exponential, lengthscale=lengthscale)
+
+    def along(self, n: int) -> Row:
+        return np.exp(-ring_distance(n) / self.lengthscale)
+
+
+class CosineModulated(AbstractProduct):
+    """exp(-d^2/lengthscale^2) cos(2 pi d/period); safest where the period divides the ring."""
+
+    lengthscale: Annotated[Leaf, LENGTHSCALE]
+    period: Annotated[Leaf, Setting("pixels per cycle", ge=2, typical=(4, 20))]
+
+    def __init__(self, lengthscale, period):
+        self.lengthscale, self.period = validated(CosineModulated, lengthscale=lengthscale, period=period)
+
+    def along(self, n: int) -> Row:
+        d = ring_distance(n)
+        return np.exp(-((d / self.lengthscale) ** 2)) * np.cos(2 * np.pi * d / self.period)
+
+
+class Circulant(AbstractCovariance):
+    """Any vector of correlations with pixel 0, one entry per pixel."""
+
+    vector: Leaf
+
+    def __init__(self, vector):
+        vector = np.asarray(vector)
+        if vector.dtype.kind not in "iuf" or vector.ndim not in (1, 2) or not np.all(np.isfinite(vector)):
+            raise wrong(Circulant, "vector", vector, "finite numbers, one per pixel")
+        if abs(vector.flat[0] - 1) > 1e-9:
+            raise wrong(
+                Circulant, "vector[0]", float(vector.flat[0]), "1 (divide the vector by its first entry)"
+            )
+        reflected = np.roll(np.flip(vector), 1, axis=range(vector.ndim))
+        if not np.allclose(vector, reflected, atol=1e-9):
+            raise wrong(Circulant, "vector", vector, "the same at distance d and -d")
+        self.vector = vector.astype(float)
+
+    def factors(self, shape: tuple[int, ...]) -> None:
+        return None
+
+    def row(self, shape: tuple[int, ...]) -> Row:
+        if self.vector.shape != shape:
+            raise wrong(Circulant, "vector", self.vector, f"of shape {shape}, not {self.vector.shape}")
+        return np.asarray(self.vector)
+
+
+def valid_spectrum(row: Row, origin: str) -> Float[np.ndarray, "*pixels"]:
+    """The eigenvalues of a correlation with pixel 0, clipped at 0; refused where they are truly negative."""
+    eigenvalues = spectrum(row)
+    lowest = float(eigenvalues.min())
+    if lowest < -ROUNDING:
+        raise ValueError(
+            f"{origin} is no covariance on {'x'.join(map(str, row.shape))} pixels: its smallest eigenvalue is "
+            f"{lowest:.3g}; use a shorter lengthscale, more pixels, or PeriodicSquaredExponential"
+        )
+    clipped = np.maximum(eigenvalues, 0)
+    return clipped * (clipped.size / clipped.sum())
+
+
+def correlation_row(covariance: AbstractCovariance, size: Size) -> Row:
+    """The correlation with pixel 0 that is sampled from: valid, after clipping what is mere rounding."""
+    size = checked_size(type(covariance), size)
+    row = covariance.row(size if isinstance(size, tuple) else (size,))
+    return np.fft.ifftn(valid_spectrum(row, _name(covariance))).real
+
+
+def _name(covariance: AbstractCovariance) -> str:
+    lengthscale = getattr(covariance, "lengthscale", None)
+    detail = "" if lengthscale is None else f"(lengthscale={float(lengthscale):g})"
+    return f"{type(covariance).__name__}{detail}"
+
+
+COVARIANCES = (SquaredExponential, PeriodicSquaredExponential, Exponential, CosineModulated)

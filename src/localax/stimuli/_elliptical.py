@@ -1,0 +1,192 @@
+"""Elliptical laws: a correlated Gaussian direction times an independent radius (the paper's Definition 1)."""
+
+import abc
+from collections.abc import Callable
+from typing import Annotated, Self
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy import special
+
+from .._math import sphere_coordinate_cdf, unit_nodes
+from .._settings import Setting, Size, SizeField, validated, wrong
+from .._types import Float, Key, Leaf, Row, Samples
+from ._base import AbstractStimulus
+from ._copula import Latent
+from ._covariances import LENGTHSCALE, SquaredExponential
+from ._marginals import AbstractMarginal, Numbers, StudentT
+
+
+class AbstractRadial(eqx.Module):
+    """The law of the radius R in X = R A U, with U uniform on the unit sphere; the overall scale is free."""
+
+    @abc.abstractmethod
+    def draw(self, key: Key, n: int, dimension: int, dtype) -> Float[jax.Array, " n"]: ...
+
+    @abc.abstractmethod
+    def moment(self, order: int, dimension: int) -> float:
+        """E[R^order]; ``inf`` where it diverges."""
+
+    @abc.abstractmethod
+    def marginal(self, dimension: int) -> AbstractMarginal:
+        """The law of one pixel, scaled to variance 1."""
+
+
+class AbstractByTail(AbstractRadial):
+    """A radius sampled and integrated through its quantile function."""
+
+    @abc.abstractmethod
+    def from_tail(self, q: Float[jax.Array, "*any"]) -> Float[jax.Array, "*any"]:
+        """The radius exceeded with probability q."""
+
+    def draw(self, key: Key, n: int, dimension: int, dtype) -> Float[jax.Array, " n"]:
+        del dimension
+        return self.from_tail(jax.random.uniform(key, (n,), dtype, minval=jnp.finfo(dtype).tiny))
+
+    def nodes(self, depth: int) -> tuple[Numbers, Numbers]:
+        """Radii and weights for expectations."""
+        q, weight = unit_nodes(depth)
+        with jax.enable_x64(True):
+            return np.asarray(self.from_tail(jnp.asarray(q))), weight
+
+    def moment(self, order: int, dimension: int) -> float:
+        del dimension
+        radius, weight = self.nodes(1000)
+        return float(np.sum(weight * radius**order))
+
+    def marginal(self, dimension: int) -> AbstractMarginal:
+        return EllipticalMarginal(self, dimension)
+
+
+class Surface(AbstractByTail):
+    """R = 1: the surface of an ellipse."""
+
+    def from_tail(self, q):
+        return jnp.ones_like(q)
+
+
+class Shell(AbstractByTail):
+    """Density 4 e^{2r+4}/(e^{2r}+e^4)^2 on r >= 2 (the paper's section 4.3): mass just outside an ellipse."""
+
+    def from_tail(self, q):
+        # The distribution function is tanh(r - 2), so r = 2 + artanh(1 - q), written without rounding 1 - q to 1.
+        return 2 + 0.5 * (jnp.log(2 - q) - jnp.log(q))
+
+
+class RadialStudentT(AbstractRadial):
+    """The radius of a multivariate Student t."""
+
+    df: Annotated[Leaf, Setting("degrees of freedom; the variance needs df > 2", gt=2, typical=(2.5, 30))]
+
+    def __init__(self, df):
+        (self.df,) = validated(RadialStudentT, df=df)
+
+    def draw(self, key: Key, n: int, dimension: int, dtype) -> Float[jax.Array, " n"]:
+        above, below = jax.random.split(key)
+        df = jnp.asarray(self.df, dtype)
+        # A gamma variate of small shape can round to 0 in float32; the smallest normal number keeps R finite.
+        chi2 = jnp.maximum(2 * jax.random.gamma(below, df / 2, (n,), dtype), jnp.finfo(dtype).tiny)
+        return jnp.sqrt(
+            2 * jax.random.gamma(above, jnp.asarray(dimension / 2, dtype), (n,), dtype) * df / chi2
+        )
+
+    def moment(self, order: int, dimension: int) -> float:
+        df = float(self.df)
+        if order >= df:
+            return float("inf")
+        logs = special.gammaln((dimension + order) / 2) - special.gammaln(dimension / 2)
+        logs += special.gammaln((df - order) / 2) - special.gammaln(df / 2)
+        return float(df ** (order / 2) * np.exp(logs))
+
+    def marginal(self, dimension: int) -> AbstractMarginal:
+        del dimension
+        return StudentT(self.df)
+
+
+class Radial(AbstractByTail):
+    """Any radius, by the function that gives the radius exceeded with probability q."""
+
+    tail: Callable = eqx.field(static=True)
+
+    def __init__(self, tail: Callable):
+        self.tail = tail
+        second = self.moment(2, 1)
+        if not np.isfinite(second) or second <= 0:
+            raise wrong(Radial, "tail", tail, "a quantile function whose square has a finite, positive mean")
+
+    def from_tail(self, q):
+        return self.tail(q)
+
+
+class EllipticalMarginal(AbstractMarginal):
+    """One coordinate of an elliptical law with variance 1 per pixel."""
+
+    radial: AbstractByTail
+    dimension: int = eqx.field(static=True)
+
+    def mean(self) -> float:
+        return 0.0
+
+    def variance(self) -> float:
+        return 1.0
+
+    def excess_kurtosis(self) -> float:
+        d = self.dimension
+        ratio = self.radial.moment(4, d) / self.radial.moment(2, d) ** 2
+        return float(3 * (ratio * d / (d + 2) - 1))
+
+    def cdf(self, x: Numbers) -> Numbers:
+        """A mean over radii, on a grid so fine that interpolation is exact to 1e-5."""
+        radius, weight = self.radial.nodes(40)
+        radius = radius * np.sqrt(self.dimension / self.radial.moment(2, self.dimension))
+        reach = np.arcsinh(max(np.max(np.abs(x)), 1.0))
+        grid = np.sinh(np.linspace(-reach, reach, 3001))
+        values = [np.sum(weight * sphere_coordinate_cdf(point / radius, self.dimension)) for point in grid]
+        return np.interp(x, grid, values)
+
+
+class Elliptical(AbstractStimulus):
+    """A correlated direction times a radius: elliptical contours, any excess kurtosis, distant pixels tied."""
+
+    size: SizeField = eqx.field(static=True)
+    lengthscale: Annotated[Leaf, LENGTHSCALE]
+    radial: Annotated[AbstractRadial, Setting("law of the radius", options=lambda: RADIALS)]
+    latent: Latent
+    scale: Leaf
+
+    def __init__(self, size: Size, lengthscale, radial: AbstractRadial):
+        self.size, self.lengthscale = validated(Elliptical, size=size, lengthscale=lengthscale)
+        self.radial = radial
+        self.latent = Latent(self.size, SquaredExponential(lengthscale))
+        self.scale = np.asarray(np.sqrt(self.dimension / radial.moment(2, self.dimension)))
+
+    @property
+    def dimension(self) -> int:
+        return int(np.prod(self.shape))
+
+    def draw(self, key: Key, n: int, dtype) -> Samples:
+        direction_key, radius_key = jax.random.split(key)
+        noise = jax.random.normal(direction_key, (n, *self.shape), dtype)
+        norm = jnp.sqrt(jnp.sum(noise**2, axis=tuple(range(1, noise.ndim))))
+        radius = self.radial.draw(radius_key, n, self.dimension, dtype) * jnp.asarray(self.scale, dtype)
+        factor = (radius / norm).reshape(n, *(1,) * len(self.shape))
+        return factor * self.latent.field.colour(noise)
+
+    def covariance(self) -> Row:
+        return np.asarray(self.latent.row)
+
+    def sign_correlation(self) -> Row:
+        return 2 / np.pi * np.arcsin(np.clip(self.latent.row, -1, 1))
+
+    @property
+    def marginal(self) -> AbstractMarginal:
+        return self.radial.marginal(self.dimension)
+
+    @classmethod
+    def pair(cls, size: int) -> tuple[Self, Self]:
+        return cls(size, 1, Shell()), cls(size, 3, Shell())
+
+
+RADIALS = (RadialStudentT, Surface, Shell)

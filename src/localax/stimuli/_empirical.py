@@ -1,0 +1,204 @@
+"""Somebody's own data, and patches of the photographs that ship with scikit-learn and scikit-image."""
+
+import functools
+from typing import Annotated, Any, Literal, Self
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .._settings import Setting, Size, SizeField, checked_size, validated, wrong
+from .._types import Float, Key, Leaf, Row, Samples
+from ._base import AbstractStimulus
+from ._copula import NLGP
+from ._marginals import Weighted
+
+
+class Empirical(AbstractStimulus):
+    """Samples from outside, drawn with replacement; neither periodic nor symmetric, and on their own scale."""
+
+    size: Size = eqx.field(static=True)
+    samples: Leaf
+
+    def __init__(self, samples: Any):
+        self.samples = checked_samples(Empirical, samples)
+        self.size = checked_size(Empirical, self.samples.shape[1:])
+
+    def draw(self, key: Key, n: int, dtype) -> Samples:
+        index = jax.random.randint(key, (n,), 0, self.samples.shape[0], jnp.int32)
+        return jnp.asarray(self.samples)[index].astype(dtype)
+
+    def covariance(self) -> Row:
+        return self.covariance_matrix()[0].reshape(self.shape)
+
+    def covariance_matrix(self) -> Float[np.ndarray, "n n"]:
+        flat = self.samples.reshape(self.samples.shape[0], -1).astype(float)
+        flat = flat - flat.mean(0)
+        return flat.T @ flat / len(flat)
+
+    @property
+    def marginal(self) -> Weighted:
+        return Weighted(self.samples)
+
+    @property
+    def shift_invariant(self) -> bool:
+        return False
+
+    @property
+    def sign_symmetric(self) -> bool:
+        return False
+
+    @classmethod
+    def pair(cls, size: int) -> tuple[Self, Self]:
+        draws = (stimulus.sample(jax.random.key(i), 2000) for i, stimulus in enumerate(NLGP.pair(size)))
+        short, long = (cls(np.asarray(draw)) for draw in draws)
+        return short, long
+
+
+def checked_samples(cls: type | str, samples: Any) -> Float[np.ndarray, "n *pixels"]:
+    """Samples as a finite float32 array (n, pixels) or (n, height, width), or one line that says what is wrong."""
+    expected = "finite numbers of shape (n, pixels) or (n, height, width)"
+    try:
+        array = np.asarray(samples)
+    except ValueError as error:  # ragged nested lists
+        raise wrong(cls, "samples", samples, expected) from error
+    if array.dtype.kind not in "iuf" or array.ndim not in (2, 3) or array.size == 0:
+        raise wrong(cls, "samples", f"{array.dtype} array of shape {array.shape}", expected)
+    array = array.astype(np.float32)
+    if not np.all(np.isfinite(array)):
+        bad = np.argwhere(~np.isfinite(array))[0].tolist()
+        raise wrong(cls, "samples", f"a value that is not finite at {bad}", expected)
+    return array
+
+
+TREATMENTS = ("raw", "whitened", "centre-surround")
+
+
+class NaturalPatches(AbstractStimulus):
+    """Patches of real photographs, grey, centred, variance 1; optionally whitened or centre-surround filtered."""
+
+    size: SizeField = eqx.field(static=True)
+    treatment: Annotated[str, Setting("what is done to the photographs", kind=str, choices=TREATMENTS)] = (
+        eqx.field(static=True)
+    )
+    images: Leaf
+
+    def __init__(
+        self, size: Size = (16, 16), treatment: Literal["raw", "whitened", "centre-surround"] = "raw"
+    ):
+        self.size, self.treatment = validated(NaturalPatches, size=size, treatment=treatment)
+        self.images = _photographs(treatment)
+        if max(self.shape) > SIDE:
+            raise wrong(NaturalPatches, "size", size, f"at most {SIDE} a side (the photographs' size)")
+
+    @property
+    def _window(self) -> tuple[int, int]:
+        return self.shape if len(self.shape) == 2 else (1, self.shape[0])
+
+    def draw(self, key: Key, n: int, dtype) -> Samples:
+        height, width = self._window
+        which, top, left = (
+            jax.random.randint(k, (n,), 0, bound, jnp.int32)
+            for k, bound in zip(
+                jax.random.split(key, 3), (len(self.images), SIDE - height + 1, SIDE - width + 1), strict=True
+            )
+        )
+        images = jnp.asarray(self.images)
+        cut = jax.vmap(lambda i, y, x: jax.lax.dynamic_slice(images, (i, y, x), (1, height, width)))
+        return cut(which, top, left).reshape(n, *self.shape).astype(dtype)
+
+    def covariance(self) -> Row:
+        return self.covariance_matrix()[0].reshape(self.shape)
+
+    def covariance_matrix(self) -> Float[np.ndarray, "n n"]:
+        """Over every patch of every photograph."""
+        total, outer, count = 0.0, 0.0, 0
+        for image in np.asarray(self.images, float):
+            patches = np.lib.stride_tricks.sliding_window_view(image, self._window)
+            for band in patches:  # one row of positions at a time keeps memory small
+                flat = band.reshape(len(band), -1)
+                total, outer, count = total + flat.sum(0), outer + flat.T @ flat, count + len(flat)
+        mean = np.asarray(total) / count
+        return np.asarray(outer) / count - np.outer(mean, mean)
+
+    @property
+    def marginal(self) -> Weighted:
+        """All pixels, each as often as patches cover it."""
+        rows, columns = (_coverage(side) for side in self._window)
+        weights = np.broadcast_to(np.outer(rows, columns), self.images.shape)
+        return Weighted(self.images, weights)
+
+    @property
+    def shift_invariant(self) -> bool:
+        return False
+
+    @property
+    def sign_symmetric(self) -> bool:
+        return False
+
+    @classmethod
+    def pair(cls, size: int) -> tuple[Self, Self]:
+        return cls(size, "whitened"), cls(size, "raw")
+
+
+SIDE = 400
+"""Photographs are cut to this many pixels a side, so that they stack."""
+
+
+def _coverage(window: int) -> np.ndarray:
+    return np.convolve(np.ones(SIDE - window + 1), np.ones(window))
+
+
+@functools.cache
+def _photographs(treatment: str) -> np.ndarray:
+    """The photographs as (image, row, column), float32, of mean 0 and variance 1 together."""
+    images = np.stack([_treated(_grey(photo), treatment) for photo in _raw_photographs()])
+    images = images - images.mean()
+    return (images / images.std()).astype(np.float32)
+
+
+def _raw_photographs() -> list[np.ndarray]:
+    from skimage import data
+    from sklearn.datasets import load_sample_images
+
+    return [
+        *load_sample_images().images,
+        data.astronaut(),
+        data.camera(),
+        data.coffee(),
+        data.rocket(),
+        data.chelsea(),
+    ]
+
+
+def _grey(photo: np.ndarray) -> np.ndarray:
+    from skimage.color import rgb2gray
+    from skimage.transform import resize
+
+    grey = rgb2gray(photo) if photo.ndim == 3 else photo / 255.0
+    top, left = ((side - SIDE) // 2 for side in grey.shape)
+    if min(grey.shape) < SIDE:
+        return resize(grey[:, : min(grey.shape)], (SIDE, SIDE), anti_aliasing=True)
+    return grey[top : top + SIDE, left : left + SIDE]
+
+
+def _treated(image: np.ndarray, treatment: str) -> np.ndarray:
+    from scipy import ndimage
+
+    image = (image - image.mean()) / image.std()
+    if treatment == "whitened":
+        return _whitened(image)
+    if treatment == "centre-surround":
+        return ndimage.gaussian_filter(image, 1, mode="reflect") - ndimage.gaussian_filter(
+            image, 3, mode="reflect"
+        )
+    return image
+
+
+def _whitened(image: np.ndarray) -> np.ndarray:
+    """Flattens the 1/f amplitude of photographs below 4/5 of the highest frequency (Olshausen and Field 1996)."""
+    from scipy import fft
+
+    frequency = np.hypot(*np.meshgrid(np.arange(SIDE), np.arange(SIDE))) / SIDE
+    return fft.idctn(fft.dctn(image) * frequency * np.exp(-((frequency / 0.8) ** 4)))

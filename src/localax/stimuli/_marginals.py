@@ -1,0 +1,366 @@
+"""Laws of one pixel.
+
+A copula's marginal is an increasing map ``from_normal`` that carries a standard normal to the law, with mean 0 and
+variance 1. That one map gives samples, moments, distribution function and the covariance of the pushed field.
+Maps work from the tail probability erfc, never from 1 - Phi(z), which rounds to 0 near |z| = 5.5 in float32.
+"""
+
+import abc
+from collections.abc import Callable
+from typing import Annotated
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.special import erf
+from scipy import special
+
+from .._math import OddTable, hermite_powers, normal_nodes, normal_tail
+from .._settings import Setting, validated, wrong
+from .._types import Array, Float, Leaf
+
+Numbers = Float[np.ndarray, "*any"]
+
+
+class AbstractMarginal(eqx.Module):
+    """The law of one pixel: exact moments and distribution function, by numpy in float64."""
+
+    @abc.abstractmethod
+    def mean(self) -> float: ...
+
+    @abc.abstractmethod
+    def variance(self) -> float: ...
+
+    @abc.abstractmethod
+    def excess_kurtosis(self) -> float:
+        """Fourth central moment over the squared variance, less 3; ``inf`` where it diverges."""
+
+    @abc.abstractmethod
+    def cdf(self, x: Numbers) -> Numbers:
+        """P(X <= x)."""
+
+    def atoms(self) -> tuple[Numbers, Numbers] | None:
+        """Values and probabilities of a discrete law; None for a continuous one."""
+        return None
+
+    def draws(self) -> float:
+        """How many independent draws this law was estimated from; infinite for an exact one."""
+        return float("inf")
+
+
+class AbstractNormalMap(AbstractMarginal):
+    """A marginal given by its increasing map from a standard normal, with mean 0 and variance 1."""
+
+    @abc.abstractmethod
+    def from_normal(self, z: Float[Array, "*any"]) -> Float[Array, "*any"]:
+        """The map T for which T(Z) has this law when Z is a standard normal."""
+
+    def _exactly(self, z: Numbers) -> Numbers:
+        with jax.enable_x64(True):
+            return np.asarray(self.from_normal(jnp.asarray(z, jnp.float64)))
+
+    def mean(self) -> float:
+        return 0.0
+
+    def variance(self) -> float:
+        return 1.0
+
+    def excess_kurtosis(self) -> float:
+        z, weight = normal_nodes()
+        return float(np.sum(weight * self._exactly(z) ** 4) - 3)
+
+    def quantile(self, p: Numbers) -> Numbers:
+        """The value below which X falls with probability p."""
+        return self._exactly(special.ndtri(p))
+
+    def cdf(self, x: Numbers) -> Numbers:
+        low, high = np.full(np.shape(x), -38.0), np.full(np.shape(x), 38.0)
+        for _ in range(60):  # halvings: 76 / 2^60 is below float64's resolution
+            middle = (low + high) / 2
+            below = self._exactly(middle) <= x
+            low, high = np.where(below, middle, low), np.where(below, high, middle)
+        return special.ndtr(high)
+
+    def correlation(self, latent: Numbers) -> Numbers:
+        """Covariance of two pixels whose latent normals have the given correlation.
+
+        By Hermite expansion; what the first 400 terms leave out is put on one odd term, so that the value at 1 is
+        exact and the error elsewhere is at most the power left out.
+        """
+        powers = hermite_powers(self._exactly(normal_nodes()[0]))
+        rest = max(self.variance() - powers[1:].sum(), 0.0)
+        return np.polynomial.polynomial.polyval(latent, np.concatenate([[0.0], powers[1:], [0.0, rest]]))
+
+    def latent_correlation(self, wanted: Numbers) -> Numbers:
+        """The inverse of :meth:`correlation`: increasing, hence found by halving."""
+        lowest, highest = self.correlation(np.array([-1.0, 1.0]))
+        if np.min(wanted) < lowest - 1e-12 or np.max(wanted) > highest + 1e-12:
+            worst = np.min(wanted) if np.min(wanted) < lowest else np.max(wanted)
+            raise wrong(type(self), "correlation", float(worst), f"between {lowest:.6g} and {highest:.6g}")
+        low, high = np.full(np.shape(wanted), -1.0), np.full(np.shape(wanted), 1.0)
+        for _ in range(54):
+            middle = (low + high) / 2
+            below = self.correlation(middle) < wanted
+            low, high = np.where(below, middle, low), np.where(below, high, middle)
+        return np.where(np.asarray(wanted) >= highest, 1.0, (low + high) / 2)
+
+
+class Normal(AbstractNormalMap):
+    """Gaussian; excess kurtosis 0."""
+
+    def from_normal(self, z):
+        return z
+
+    def excess_kurtosis(self) -> float:
+        return 0.0
+
+    def correlation(self, latent: Numbers) -> Numbers:
+        return np.asarray(latent, float)
+
+
+class Erf(AbstractNormalMap):
+    """erf(gain z), the marginal of NLGP: Gaussian at small gain, +-1 at large gain; excess kurtosis 0 to -2."""
+
+    gain: Annotated[Leaf, Setting("steepness g of erf(g z)", gt=0, typical=(0.01, 100))]
+    norm: Leaf
+
+    def __init__(self, gain):
+        (self.gain,) = validated(Erf, gain=gain)
+        self.norm = np.sqrt(2 / np.pi * np.arcsin(self._share()))
+
+    def _share(self) -> np.ndarray:
+        return np.asarray(2 * self.gain**2 / (1 + 2 * self.gain**2))
+
+    def from_normal(self, z):
+        return erf(jnp.asarray(self.gain, z.dtype) * z) / jnp.asarray(self.norm, z.dtype)
+
+    def correlation(self, latent: Numbers) -> Numbers:
+        return 2 / np.pi * np.arcsin(self._share() * np.asarray(latent)) / self.norm**2
+
+    def latent_correlation(self, wanted: Numbers) -> Numbers:
+        return np.sin(np.pi / 2 * self.norm**2 * np.asarray(wanted)) / self._share()
+
+
+class Algebraic(AbstractNormalMap):
+    """The algebraic sigmoid's law, the marginal of Kur: heavy tails at small k, close to uniform at large k."""
+
+    k: Annotated[
+        Leaf, Setting("exponent; the variance needs k > 2, the kurtosis k > 4", gt=2, typical=(3, 30))
+    ]
+    norm: Leaf
+
+    def __init__(self, k):
+        (self.k,) = validated(Algebraic, k=k)
+        self.norm = np.sqrt(special.beta(3 / self.k, 1 - 2 / self.k) / self.k)
+
+    def from_normal(self, z):
+        k = jnp.asarray(self.k, z.dtype)
+        tail = jnp.maximum(normal_tail(z), jnp.finfo(z.dtype).tiny)
+        below = -jnp.expm1(k * jnp.log1p(-tail))  # 1 - u^k for u = 1 - tail, without cancellation
+        return erf(z * np.sqrt(0.5).astype(z.dtype)) / (jnp.asarray(self.norm, z.dtype) * below ** (1 / k))
+
+    def excess_kurtosis(self) -> float:
+        k = float(self.k)
+        if k <= 4:
+            return float("inf")
+        return float(k * special.beta(5 / k, 1 - 4 / k) / special.beta(3 / k, 1 - 2 / k) ** 2 - 3)
+
+
+class Uniform(AbstractNormalMap):
+    """Uniform on an interval; excess kurtosis -1.2."""
+
+    def from_normal(self, z):
+        return np.sqrt(3.0).astype(z.dtype) * erf(z * np.sqrt(0.5).astype(z.dtype))
+
+    def excess_kurtosis(self) -> float:
+        return -1.2
+
+    def correlation(self, latent: Numbers) -> Numbers:
+        return 6 / np.pi * np.arcsin(np.asarray(latent) / 2)
+
+
+class Laplace(AbstractNormalMap):
+    """Two-sided exponential; excess kurtosis 3."""
+
+    def from_normal(self, z):
+        centre = -jnp.log1p(-jnp.abs(erf(z * np.sqrt(0.5).astype(z.dtype))))
+        tail = -jnp.log(jnp.maximum(normal_tail(z), jnp.finfo(z.dtype).tiny))
+        return jnp.sign(z) * jnp.where(jnp.abs(z) < 1, centre, tail) * np.sqrt(0.5).astype(z.dtype)
+
+    def excess_kurtosis(self) -> float:
+        return 3.0
+
+
+class Bernoulli(AbstractNormalMap):
+    """+1 or -1 with equal chance; excess kurtosis -2, the least there is."""
+
+    def from_normal(self, z):
+        return jnp.where(z < 0, -1, 1).astype(z.dtype)
+
+    def excess_kurtosis(self) -> float:
+        return -2.0
+
+    def correlation(self, latent: Numbers) -> Numbers:
+        return 2 / np.pi * np.arcsin(latent)
+
+    def latent_correlation(self, wanted: Numbers) -> Numbers:
+        return np.sin(np.pi / 2 * np.asarray(wanted))
+
+    def atoms(self) -> tuple[Numbers, Numbers]:
+        return np.array([-1.0, 1.0]), np.array([0.5, 0.5])
+
+
+class StudentT(AbstractNormalMap):
+    """Student's t, scaled to variance 1; excess kurtosis 6/(df - 4), infinite for df <= 4."""
+
+    df: Annotated[Leaf, Setting("degrees of freedom; the variance needs df > 2", gt=2, typical=(2.5, 30))]
+    table: OddTable
+
+    def __init__(self, df):
+        (self.df,) = validated(StudentT, df=df)
+        self.table = OddTable(self._magnitude)
+
+    def _magnitude(self, z: np.ndarray) -> np.ndarray:
+        """Quantile of the tail: through the centre's share near 0, and as the power law it is beyond z = 20."""
+        near, middle = np.minimum(z, 1), np.clip(z, 1, 20)
+        share = special.betaincinv(0.5, self.df / 2, special.erf(near / np.sqrt(2)))
+        centre = np.sqrt(self.df * share / (1 - share))
+        tail = -special.stdtrit(self.df, special.ndtr(-middle))
+        tail = tail * np.exp((special.log_ndtr(-middle) - special.log_ndtr(-np.maximum(z, 1))) / self.df)
+        return np.where(z < 1, centre, tail) * np.sqrt((self.df - 2) / self.df)
+
+    def from_normal(self, z):
+        return self.table(z)
+
+    def excess_kurtosis(self) -> float:
+        return float(6 / (self.df - 4)) if self.df > 4 else float("inf")
+
+
+class GeneralizedNormal(AbstractNormalMap):
+    """Density proportional to exp(-|x/a|^shape): Laplace at shape 1, Gaussian at 2, uniform at infinity."""
+
+    shape: Annotated[Leaf, Setting("exponent of |x| in the log-density", ge=0.25, le=100, typical=(0.5, 20))]
+    table: OddTable
+
+    def __init__(self, shape):
+        (self.shape,) = validated(GeneralizedNormal, shape=shape)
+        self.table = OddTable(self._magnitude)
+
+    def _magnitude(self, z: np.ndarray) -> np.ndarray:
+        a = 1 / self.shape
+        share = special.erf(np.minimum(z, 1) / np.sqrt(2))
+        first = share * special.gamma(a + 1)  # the series' first term, where its power 1/a would underflow
+        centre = np.where(first ** (1 / a) > 1e-250, special.gammaincinv(a, share) ** a, first)
+        tail = special.gammainccinv(a, special.erfc(np.maximum(z, 1) / np.sqrt(2))) ** a
+        spread = np.exp((special.gammaln(3 * a) - special.gammaln(a)) / 2)
+        return np.where(z < 1, centre, tail) / spread
+
+    def from_normal(self, z):
+        return self.table(z)
+
+    def excess_kurtosis(self) -> float:
+        a = 1 / self.shape
+        return float(np.exp(special.gammaln(5 * a) + special.gammaln(a) - 2 * special.gammaln(3 * a)) - 3)
+
+
+class Quantile(AbstractNormalMap):
+    """Any law, by its quantile function below the median and, if it is not symmetric, above it.
+
+    ``lower(p)`` takes p in (0, 1/2] and gives the quantile of p; ``upper(q)`` takes q in (0, 1/2] and gives the
+    quantile of 1 - q, default ``-lower(q)``. Tails are thus reached without rounding 1 - q to 1. The law is shifted
+    and scaled to mean 0 and variance 1, by quadrature.
+    """
+
+    lower: Callable = eqx.field(static=True)
+    upper: Callable | None = eqx.field(static=True)
+    shift: Leaf
+    scale: Leaf
+
+    def __init__(self, lower: Callable, upper: Callable | None = None):
+        self.lower, self.upper = lower, upper
+        self.shift, self.scale = np.zeros(()), np.ones(())
+        z, weight = normal_nodes()
+        core = (
+            weight > 1e-300
+        )  # beyond it quantile functions lose their last digits, and nothing is left to add
+        x, weight = self._exactly(z[core]), weight[core]
+        if not np.all(np.isfinite(x)) or np.any(np.diff(x) < -1e-9 * np.abs(x[1:])):
+            raise wrong(Quantile, "lower", lower, "a finite, increasing function on (0, 1/2]")
+        shift = np.sum(weight * x)
+        variance = np.sum(weight * (x - shift) ** 2)
+        last = weight[-1] * x[-1] ** 2
+        if not np.isfinite(variance) or variance <= 0 or last > 1e-6 * variance:
+            raise wrong(
+                Quantile, "lower", lower, "the quantile function of a law with a finite, positive variance"
+            )
+        self.shift, self.scale = np.asarray(shift), np.asarray(np.sqrt(variance))
+
+    def from_normal(self, z):
+        tail = jnp.maximum(normal_tail(z) / 2, jnp.finfo(z.dtype).tiny)
+        above = -self.lower(tail) if self.upper is None else self.upper(tail)
+        x = jnp.where(z < 0, self.lower(tail), above)
+        return (x - jnp.asarray(self.shift, z.dtype)) / jnp.asarray(self.scale, z.dtype)
+
+
+class TwoPoint(AbstractMarginal):
+    """Two values, the higher one with a given probability: the marginal of pulses."""
+
+    low: Leaf
+    high: Leaf
+    probability: Leaf
+
+    def mean(self) -> float:
+        return float(self.low + (self.high - self.low) * self.probability)
+
+    def variance(self) -> float:
+        return float((self.high - self.low) ** 2 * self.probability * (1 - self.probability))
+
+    def excess_kurtosis(self) -> float:
+        p = float(self.probability)
+        return 1 / (p * (1 - p)) - 6
+
+    def cdf(self, x: Numbers) -> Numbers:
+        return np.where(x < self.low, 0.0, np.where(x < self.high, 1 - self.probability, 1.0))
+
+    def atoms(self) -> tuple[Numbers, Numbers]:
+        p = float(self.probability)
+        return np.array([float(self.low), float(self.high)]), np.array([1 - p, p])
+
+
+class Weighted(AbstractMarginal):
+    """The law of a finite set of values with weights: pixels of somebody's data, or draws from a law without a
+    closed form (``estimated``)."""
+
+    values: Leaf
+    weights: Leaf
+    estimated: bool = eqx.field(static=True)
+
+    def __init__(self, values: np.ndarray, weights: np.ndarray | None = None, estimated: bool = False):
+        self.estimated = estimated
+        values = np.asarray(values, float).ravel()
+        weights = np.ones_like(values) if weights is None else np.asarray(weights, float).ravel()
+        order = np.argsort(values)
+        self.values, self.weights = values[order], weights[order] / weights.sum()
+
+    def _central(self, power: int) -> float:
+        return float(np.sum(self.weights * (self.values - self.mean()) ** power))
+
+    def mean(self) -> float:
+        return float(np.sum(self.weights * self.values))
+
+    def variance(self) -> float:
+        return self._central(2)
+
+    def excess_kurtosis(self) -> float:
+        return self._central(4) / self._central(2) ** 2 - 3
+
+    def cdf(self, x: Numbers) -> Numbers:
+        steps = np.concatenate([[0.0], np.cumsum(self.weights)])
+        return steps[np.searchsorted(self.values, x, side="right")]
+
+    def draws(self) -> float:
+        return float(self.values.size) if self.estimated else float("inf")
+
+
+MARGINALS = (Normal, Erf, Algebraic, Uniform, Laplace, Bernoulli, StudentT, GeneralizedNormal)

@@ -1,0 +1,124 @@
+"""What a network is asked to tell apart: classes of stimuli, their labels and how often each comes."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .._settings import wrong
+from .._types import Float, Key, Leaf, Samples
+from ._base import AbstractStimulus
+
+Labels = Sequence[float] | np.ndarray | Callable
+
+
+class Task(eqx.Module):
+    """Classes, labels and proportions.
+
+    ``labels`` are numbers, one per class, or a function of x that gives one number per sample (a regression).
+    ``proportions`` default to equal shares.
+    """
+
+    stimuli: tuple[AbstractStimulus, ...]
+    labels: Leaf | None
+    target: Callable | None = eqx.field(static=True)
+    proportions: tuple[float, ...] = eqx.field(static=True)
+
+    def __init__(
+        self, stimuli: Sequence[AbstractStimulus], labels: Labels, proportions: Sequence[float] | None = None
+    ):
+        self.stimuli = _checked_stimuli(stimuli)
+        self.target = labels if callable(labels) else None
+        self.labels = None if callable(labels) else _checked_labels(labels, len(self.stimuli))
+        self.proportions = _checked_proportions(proportions, len(self.stimuli))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.stimuli[0].shape
+
+    @property
+    def shift_invariant(self) -> bool:
+        return all(stimulus.shift_invariant for stimulus in self.stimuli)
+
+    @property
+    def sign_symmetric(self) -> bool:
+        return all(stimulus.sign_symmetric for stimulus in self.stimuli)
+
+    def counts(self, n: int) -> tuple[int, ...]:
+        """How many of n samples each class gets when proportions are kept exactly."""
+        shares = np.array(self.proportions) * n
+        counts = np.rint(shares).astype(int)
+        if np.any(np.abs(shares - counts) > 1e-6) or counts.min() < 1:
+            wanted = ", ".join(f"{share:g}" for share in self.proportions)
+            raise ValueError(
+                f"Task: a stratified batch of {n} cannot be split in proportions {wanted}; "
+                "choose another batch, or stratified=False"
+            )
+        return tuple(int(count) for count in counts)
+
+    def sample(
+        self, key: Key, n: int, *, stratified: bool = True, dtype: Any = jnp.float32
+    ) -> tuple[Samples, Float[jax.Array, " n"]]:
+        """n samples with their labels, class after class if stratified, else each of a class drawn at random.
+
+        A random class per sample costs one full batch of every class.
+        """
+        keys = jax.random.split(key, len(self.stimuli) + 1)
+        if stratified:
+            counts = self.counts(n)
+            classes = np.repeat(np.arange(len(counts)), counts)
+            draws = [s.sample(k, c, dtype=dtype) for s, k, c in zip(self.stimuli, keys, counts, strict=False)]
+            x = jnp.concatenate(draws)
+        else:
+            edges = jnp.asarray(np.cumsum(self.proportions)[:-1], jnp.float32)
+            classes = jnp.searchsorted(edges, jax.random.uniform(keys[-1], (n,), jnp.float32), side="right")
+            draws = jnp.stack([s.sample(k, n, dtype=dtype) for s, k in zip(self.stimuli, keys, strict=False)])
+            x = draws[classes, jnp.arange(n)]
+        return x, self.label(x, classes)
+
+    def label(self, x: Samples, classes: Any) -> Float[jax.Array, " n"]:
+        """The labels of samples whose classes are known."""
+        if self.target is not None:
+            return jnp.asarray(self.target(x), x.dtype)
+        return jnp.asarray(self.labels, x.dtype)[classes]
+
+
+def _checked_stimuli(stimuli: Sequence[AbstractStimulus]) -> tuple[AbstractStimulus, ...]:
+    if isinstance(stimuli, AbstractStimulus) or not all(isinstance(s, AbstractStimulus) for s in stimuli):
+        raise wrong("Task", "stimuli", stimuli, "a list of stimuli, one per class")
+    if not stimuli:
+        raise wrong("Task", "stimuli", stimuli, "at least one stimulus")
+    shapes = {s.shape for s in stimuli}
+    if len(shapes) > 1:
+        raise wrong("Task", "stimuli", sorted(shapes), "of one shape")
+    return tuple(stimuli)
+
+
+def _checked_labels(labels: Any, classes: int) -> np.ndarray:
+    array = np.asarray(labels)
+    if array.shape != (classes,) or array.dtype.kind not in "iuf" or not np.all(np.isfinite(array)):
+        raise wrong("Task", "labels", labels, f"{classes} finite numbers, one per class")
+    return array.astype(float)
+
+
+def _checked_proportions(proportions: Sequence[float] | None, classes: int) -> tuple[float, ...]:
+    if proportions is None:
+        return (1 / classes,) * classes
+    array = np.asarray(proportions)
+    if (
+        array.shape != (classes,)
+        or array.dtype.kind not in "iuf"
+        or not np.all(array > 0)
+        or abs(array.sum() - 1) > 1e-9
+    ):
+        raise wrong("Task", "proportions", proportions, f"{classes} positive numbers that sum to 1")
+    return tuple(float(share) for share in array)
+
+
+def sign_changes(x: Samples) -> Float[jax.Array, " n"]:
+    """The fraction of neighbours on the ring whose signs differ: a target that grows as the lengthscale shrinks."""
+    up = x >= 0
+    return jnp.mean(up != jnp.roll(up, 1, axis=-1), axis=tuple(range(1, x.ndim)), dtype=x.dtype)
