@@ -311,9 +311,7 @@ def test_names_of_the_store_and_hashes_are_reserved(store: Store) -> None:
 
 
 @pytest.mark.parametrize("allowed", [0, 1, 2, 3, 4])
-def test_a_write_that_fails_leaves_the_old_run(
-    store: Store, monkeypatch: pytest.MonkeyPatch, allowed: int
-) -> None:
+def test_a_write_that_fails_leaves_the_old_run(store: Store, monkeypatch: pytest.MonkeyPatch, allowed: int) -> None:
     """The disk fails at each rename in turn: two files, the old folder's, the new folder's."""
     settings, replace, left = {"rate": 1.0}, os.replace, [allowed]
     store.save(settings, example(1, "interrupted at step 1"))

@@ -299,9 +299,7 @@ def test_array_names_are_checked(name: str) -> None:
 
 
 @pytest.mark.parametrize("culprit", ["replace", "fsync"])
-def test_a_failed_write_leaves_the_old_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, culprit: str
-) -> None:
+def test_a_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, culprit: str) -> None:
     path = example().save(tmp_path / "it.npz")
 
     def fail(*_: object) -> None:

@@ -110,9 +110,7 @@ def libraries() -> dict[str, str]:
     return found
 
 
-def pack(
-    arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any], *, kind: str = "arrays", version: int = 1
-) -> bytes:
+def pack(arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any], *, kind: str = "arrays", version: int = 1) -> bytes:
     """The bytes of a file that holds named arrays and a JSON-able description."""
     envelope = {"kind": kind, "version": version, "libraries": libraries(), "meta": meta}
     members = {name: storable(name, array) for name, array in arrays.items()}
@@ -156,9 +154,7 @@ def unpack(
     if found != kind:
         raise ValueError(f"{name}: must hold a file of kind {kind!r}, got {found!r}")
     if number != version:
-        raise ValueError(
-            f"{name}: format {number} of {kind!r} is not known to this Localax, which reads {version}"
-        )
+        raise ValueError(f"{name}: format {number} of {kind!r} is not known to this Localax, which reads {version}")
     return arrays, meta
 
 

@@ -18,7 +18,7 @@ def enable_x64(enabled: bool = True) -> None:
     jax.config.update("jax_enable_x64", enabled)
 
 
-# Circulants -----------------------------------------------------------------------------------------------------
+# Circulants -----------------------------------------------------------------------------------------------------------
 
 
 def ring_distance(n: int) -> Float[np.ndarray, " n"]:
@@ -49,9 +49,7 @@ def dense_circulant(row: Float[np.ndarray, "*pixels"]) -> Float[np.ndarray, "n n
     return row[offset]
 
 
-def circular_convolve(
-    x: Float[Array, "n *pixels"], kernel: Float[Array, "*pixels"]
-) -> Float[Array, "n *pixels"]:
+def circular_convolve(x: Float[Array, "n *pixels"], kernel: Float[Array, "*pixels"]) -> Float[Array, "n *pixels"]:
     """Every sample convolved with a kernel on its ring or torus."""
     axes = tuple(range(1, x.ndim))
     shape = x.shape[1:]
@@ -73,7 +71,7 @@ def real_dft(n: int) -> Float[np.ndarray, "n n"]:
     return np.stack(rows)
 
 
-# Quadrature -----------------------------------------------------------------------------------------------------
+# Quadrature -----------------------------------------------------------------------------------------------------------
 
 _FAR = 38.0
 """Beyond this many standard deviations the normal density is no float64 number."""
@@ -119,7 +117,7 @@ def unit_nodes(depth: int, order: int = 24) -> tuple[np.ndarray, np.ndarray]:
     return (centre[:, None] + half[:, None] * t).ravel(), (half[:, None] * weight).ravel()
 
 
-# An odd increasing function by a table ---------------------------------------------------------------------------
+# An odd increasing function by a table --------------------------------------------------------------------------------
 
 _STEP = 1 / 256
 _NEAR = 1e-9

@@ -4,6 +4,8 @@ From these annotations come the checks in the constructors, the lists that the c
 pydantic models behind settings files and forms. There is no second list.
 """
 
+import dataclasses
+import hashlib
 import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -33,6 +35,10 @@ class Setting:
     typical: tuple[float, float] | None = None
     choices: tuple[Any, ...] = ()
     options: Callable[[], Iterable[type]] | None = None
+    parameter: str | None = None
+    """The constructor's name for it, where the field has another."""
+    sweep: bool = False
+    """Whether a list of values is taken too, each a setting of its own."""
 
     @property
     def range(self) -> str:
@@ -45,9 +51,7 @@ class Setting:
             return "a whole number >= 2 (ring) or two of them (torus)"
         symbols = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
         limits = [
-            f"{symbol} {getattr(self, name):g}"
-            for name, symbol in symbols.items()
-            if getattr(self, name) is not None
+            f"{symbol} {getattr(self, name):g}" for name, symbol in symbols.items() if getattr(self, name) is not None
         ]
         noun = {float: "a finite number", int: "a whole number", bool: "true or false"}.get(self.kind, "")
         return " ".join([noun, " and ".join(limits)]).strip()
@@ -58,13 +62,13 @@ SizeField = Annotated[Size, SIZE]
 
 
 def settings_of(cls: type) -> dict[str, Setting]:
-    """The settings of a class: its annotated fields that the constructor takes, in the constructor's order."""
-    hints = get_type_hints(cls, include_extras=True)
+    """The settings of a class: what its constructor takes and it or its fields annotate, in the constructor's order."""
     notes = {
-        name: s
-        for name, hint in hints.items()
-        for s in getattr(hint, "__metadata__", ())
-        if isinstance(s, Setting)
+        name: note
+        for annotated in (cls.__init__, cls)
+        for name, hint in get_type_hints(annotated, include_extras=True).items()
+        for note in getattr(hint, "__metadata__", ())
+        if isinstance(note, Setting)
     }
     return {name: notes[name] for name in inspect.signature(cls).parameters if name in notes}
 
@@ -102,11 +106,27 @@ def _check(cls: type | str, name: str, value: Any, setting: Setting) -> Any:
     return _number(cls, name, value, setting)
 
 
+def finite_array(cls: type | str, name: str, value: Any, expected: str) -> np.ndarray:
+    """Real, finite numbers as an array; nothing else is taken for one."""
+    try:
+        array = np.asarray(value)
+    except ValueError as error:  # ragged nested lists
+        raise wrong(cls, name, value, expected) from error
+    if array.dtype.kind not in "iuf" or not np.all(np.isfinite(array)):
+        raise wrong(cls, name, value, expected)
+    return array
+
+
+def instance(cls: type | str, name: str, value: Any, kind: type, expected: str) -> Any:
+    """A nested object, if it is of the right kind."""
+    if not isinstance(value, kind):
+        raise wrong(cls, name, value, expected)
+    return value
+
+
 def _number(cls: type | str, name: str, value: Any, setting: Setting) -> Any:
-    array = np.asarray(value)
-    if array.ndim or array.dtype.kind not in "iuf" or not np.isfinite(array):
-        raise wrong(cls, name, value, setting.range)
-    if setting.kind is int and array != np.floor(array):
+    array = finite_array(cls, name, value, setting.range)
+    if array.ndim or (setting.kind is int and array.dtype.kind == "f"):
         raise wrong(cls, name, value, setting.range)
     inside = (
         (setting.gt is None or array > setting.gt)
@@ -128,7 +148,15 @@ def checked_size(cls: type | str, size: Any) -> Size:
     return int(sides[0]) if len(sides) == 1 else (int(sides[0]), int(sides[1]))
 
 
-_TYPES = {float: float, int: int, bool: bool, "size": Size}
+def checked_count(cls: type | str, n: Any, least: int = 1) -> int:
+    """A number of samples."""
+    if not isinstance(n, int | np.integer) or isinstance(n, bool) or n < least:
+        raise wrong(cls, "n", n, f"a whole number >= {least}")
+    return int(n)
+
+
+_Side = Annotated[int, pydantic.Field(ge=2)]
+_TYPES = {float: float, int: int, bool: bool, "size": _Side | tuple[_Side, _Side]}
 
 
 def settings_model(cls: type) -> type[pydantic.BaseModel]:
@@ -139,7 +167,9 @@ def settings_model(cls: type) -> type[pydantic.BaseModel]:
         default = ... if defaults[name] is inspect.Parameter.empty else defaults[name]
         limits = {limit: getattr(setting, limit) for limit in ("gt", "ge", "lt", "le")}
         fields[name] = (_field_type(setting), pydantic.Field(default, description=setting.meaning, **limits))
-    config = pydantic.ConfigDict(frozen=True, extra="forbid", strict=True, arbitrary_types_allowed=True)
+    config = pydantic.ConfigDict(
+        frozen=True, extra="forbid", strict=True, arbitrary_types_allowed=True, allow_inf_nan=False
+    )
     return pydantic.create_model(cls.__name__, __config__=config, __doc__=cls.__doc__, **fields)
 
 
@@ -148,8 +178,40 @@ def _field_type(setting: Setting) -> Any:
         return Literal[setting.choices]
     if setting.options is None:
         return _TYPES[setting.kind]
-    models = tuple(settings_model(option) for option in setting.options())
-    return Annotated[Union[models], pydantic.Field(discriminator="kind")] if len(models) > 1 else models[0]  # noqa: UP007
+    models: Any = tuple(settings_model(option) for option in setting.options())
+    return Annotated[Union[models], pydantic.Field(discriminator="kind")] if models[1:] else models[0]  # noqa: UP007
+
+
+def description(value: Any) -> Any:
+    """An object as plain data, by what its constructor took: the same settings give the same description."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, tuple | list):
+        return [description(item) for item in value]
+    if isinstance(value, dict):
+        return {str(name): description(item) for name, item in value.items()}
+    if hasattr(value, "shape") and hasattr(value, "dtype"):
+        return _array_description(np.asarray(value))
+    if inspect.isroutine(value) or not dataclasses.is_dataclass(value):
+        return f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', type(value).__qualname__)}"
+    cls = type(value)
+    aliases = {hint.__metadata__[0].parameter: name for name, hint in _aliased(cls)}
+    fields = {name: getattr(value, aliases.get(name, name), None) for name in inspect.signature(cls).parameters}
+    return {"kind": cls.__name__, **{name: description(item) for name, item in fields.items()}}
+
+
+def _aliased(cls: type) -> list[tuple[str, Any]]:
+    hints = get_type_hints(cls, include_extras=True).items()
+    return [
+        (name, h) for name, h in hints if any(getattr(s, "parameter", None) for s in getattr(h, "__metadata__", ()))
+    ]
+
+
+def _array_description(array: np.ndarray) -> Any:
+    if array.size <= 64:
+        return array.tolist()
+    digest = hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
+    return {"shape": list(array.shape), "dtype": str(array.dtype), "sha256": digest}
 
 
 def described(cls: type) -> dict[str, Any]:

@@ -124,13 +124,8 @@ class Trajectory:
         import xarray
 
         lead = ("setting", "seed") if self.n_settings else ("seed",)
-        arrays = {
-            name: array for name in _ARRAYS[1:] if (array := getattr(self, name)) is not None
-        } | self.records
-        data = {
-            name: ((*lead, "time", *_further_axes(self, name, array)), array)
-            for name, array in arrays.items()
-        }
+        arrays = {name: array for name in _ARRAYS[1:] if (array := getattr(self, name)) is not None} | self.records
+        data = {name: ((*lead, "time", *_further_axes(self, name, array)), array) for name, array in arrays.items()}
         status = np.array(self.status).reshape(self.done.shape)
         data["status"] = (lead, status)
         attributes = {"settings": canonical(self.settings)}
@@ -156,9 +151,7 @@ def load(source: StrPath | bytes, *, name: str | None = None) -> Trajectory:
     arrays, meta = unpack(source, kind=_KIND, version=_VERSION, name=name)
     try:
         values: dict[str, Any] = meta | {"status": tuple(meta["status"])}
-        records = {
-            n.removeprefix("records."): arrays.pop(n) for n in list(arrays) if n.startswith("records.")
-        }
+        records = {n.removeprefix("records."): arrays.pop(n) for n in list(arrays) if n.startswith("records.")}
         return Trajectory(**arrays, records=records, **values)
     except (KeyError, TypeError, ValueError) as error:
         name = name or ("data" if isinstance(source, bytes) else str(source))
@@ -193,9 +186,7 @@ def _check_shapes(it: Trajectory) -> None:
         _check_shape(f"record {name!r}", array, lead, more=True)
 
 
-def _check_shape(
-    name: str, array: np.ndarray | None, expected: tuple[int, ...], *, more: bool = False
-) -> None:
+def _check_shape(name: str, array: np.ndarray | None, expected: tuple[int, ...], *, more: bool = False) -> None:
     if array is None or array.shape == expected or (more and array.shape[: len(expected)] == expected):
         return
     rule = f"a shape that begins with {expected}" if more else f"shape {expected}"
@@ -213,9 +204,7 @@ def _check_time(time: np.ndarray, lead: tuple[int, ...]) -> None:
 
 def _check_status(status: tuple[str, ...], count: int) -> None:
     if len(status) != count:
-        raise ValueError(
-            f"Trajectory: status must have one entry for each of {count} seeds, got {len(status)}"
-        )
+        raise ValueError(f"Trajectory: status must have one entry for each of {count} seeds, got {len(status)}")
     for word in status:
         if not _STATUS.fullmatch(word):
             rule = "'done', 'diverged at step n' or 'interrupted at step n'"
@@ -224,9 +213,7 @@ def _check_status(status: tuple[str, ...], count: int) -> None:
 
 def _coordinates(it: Trajectory) -> dict[str, Any]:
     seeds = it.settings.get("seeds")
-    listed = (
-        isinstance(seeds, list) and len({s for s in seeds if isinstance(s, int)}) == len(seeds) == it.n_seeds
-    )
+    listed = isinstance(seeds, list) and len({s for s in seeds if isinstance(s, int)}) == len(seeds) == it.n_seeds
     time = {"time": it.time} if it.time.ndim == 1 else {"setting_time": (("setting", "time"), it.time)}
     return {"seed": seeds if listed else np.arange(it.n_seeds), **time}
 

@@ -46,7 +46,7 @@ def fit_bump(w: Field, *, ndim: int = 1, steps: int = 60) -> BumpFit:
 def _fit(w: Float[Array, "*pixels"], steps: int) -> BumpFit:
     ndim, top, x = w.ndim, jnp.max(jnp.abs(w)), scaled(w, w.ndim)
     pixel = peak(w, ndim=ndim)
-    found = fit(lambda shape: _basis(shape, pixel, w.shape), _starts(x, pixel), x.ravel(), steps)
+    found = fit(lambda shape: _basis(shape, pixel, w.shape), _starts(x, pixel), x.ravel(), steps, keep=3)
     basis = _basis(found, pixel, w.shape)
     delta, amplitude, offset = parts = coefficients(basis, x.ravel())
     nearest = (basis @ parts).reshape(w.shape)
@@ -70,15 +70,11 @@ def _length(log_length: Float[Array, "..."], n: int) -> Float[Array, "..."]:
     return jnp.exp(jnp.clip(log_length, math.log(0.05), math.log(10 * n)))
 
 
-def _basis(
-    shape: Float[Array, " shape"], pixel: Int[Array, ""], sides: tuple[int, ...]
-) -> Float[Array, "n 3"]:
+def _basis(shape: Float[Array, " shape"], pixel: Int[Array, ""], sides: tuple[int, ...]) -> Float[Array, "n 3"]:
     """Shape: centre, then log length, along every axis."""
     ndim = len(sides)
     pixels = np.indices(sides).reshape(ndim, -1).T
-    square = jnp.sum(
-        (wrap(pixels - shape[:ndim], np.array(sides)) / _length(shape[ndim:], max(sides))) ** 2, axis=-1
-    )
+    square = jnp.sum((wrap(pixels - shape[:ndim], np.array(sides)) / _length(shape[ndim:], max(sides))) ** 2, axis=-1)
     # At the centre itself the root has no derivative.
     away = square > 0
     radius = jnp.where(away, jnp.sqrt(jnp.where(away, square, 1)), 0)

@@ -52,7 +52,7 @@ def fit_gabor(w: Field, *, ndim: int = 1, steps: int = 60) -> GaborFit:
 
 def _fit_ring(w: Float[Array, " n"], steps: int) -> GaborFit:
     n, top, x = w.size, jnp.max(jnp.abs(w)), scaled(w, 1)
-    found = fit(lambda shape: _ring_basis(shape, n), _ring_starts(x), x, steps)
+    found = fit(lambda shape: _ring_basis(shape, n), _ring_starts(x), x, steps, keep=6)
     shape = jnp.array([found[0] % n, found[1], jnp.abs(wrap(found[2], n))])
     basis = _ring_basis(shape, n)
     cosine, sine, offset = parts = coefficients(basis, x)
@@ -75,7 +75,7 @@ def _fit_ring(w: Float[Array, " n"], steps: int) -> GaborFit:
 def _fit_torus(w: Float[Array, "rows columns"], steps: int) -> GaborFit:
     top, x = jnp.max(jnp.abs(w)), scaled(w, 2)
     sides = np.array(w.shape)
-    found = fit(lambda shape: _torus_basis(shape, w.shape), _torus_starts(x), x.ravel(), steps)
+    found = fit(lambda shape: _torus_basis(shape, w.shape), _torus_starts(x), x.ravel(), steps, keep=3)
     shape = jnp.concatenate([found[:2] % sides, found[2:4], found[4:5] % np.pi, jnp.abs(found[5:])])
     basis = _torus_basis(shape, w.shape)
     cosine, sine, offset = parts = coefficients(basis, x.ravel())

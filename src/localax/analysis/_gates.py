@@ -1,5 +1,7 @@
 """Do the gates of ReLU units move while the weights learn? (s000 Eq. 45, Figure 3; s001 Eqs. 78-79; D-11)"""
 
+from typing import Any
+
 import jax.numpy as jnp
 
 from .._types import Array, Float, Shaped
@@ -32,9 +34,9 @@ def gate_agreement(h: Field) -> Float[Array, "... steps units"]:
     ``h``: preactivations, or the gates themselves as booleans, (..., time, units, samples); one number for
     each unit and each pair of successive times. NaN where a preactivation is NaN.
     """
-    gates, known = _gates(h)
+    gates, known, dtype = _gates(h)
     same = gates[..., 1:, :, :] == gates[..., :-1, :, :]
-    return jnp.where(known[..., 1:, :] & known[..., :-1, :], jnp.mean(same, axis=-1, dtype=float), jnp.nan)
+    return jnp.where(known[..., 1:, :] & known[..., :-1, :], jnp.mean(same, axis=-1, dtype=dtype), jnp.nan)
 
 
 def uniform_gate_agreement(h: Field) -> Float[Array, "... units"]:
@@ -43,20 +45,19 @@ def uniform_gate_agreement(h: Field) -> Float[Array, "... units"]:
     Never more than the least p(t). It falls with every flip since the first time, so leave the first times
     out (``h[..., start:, :, :]``) to ask whether gates settle.
     """
-    gates, known = _gates(h)
+    gates, known, dtype = _gates(h)
     same = jnp.all(gates == gates[..., :1, :, :], axis=-3)
-    return jnp.where(jnp.all(known, axis=-2), jnp.mean(same, axis=-1, dtype=float), jnp.nan)
+    return jnp.where(jnp.all(known, axis=-2), jnp.mean(same, axis=-1, dtype=dtype), jnp.nan)
 
 
-def _gates(h: Field) -> tuple[Shaped[Array, "... time units samples"], Shaped[Array, "... time units"]]:
-    """The gates, and which units have no NaN."""
+def _gates(h: Field) -> tuple[Shaped[Array, "... time units samples"], Shaped[Array, "... time units"], Any]:
+    """The gates, which units have no NaN, and the float type of what is said about them."""
     h = jnp.asarray(h)
     if h.ndim < 3 or 0 in h.shape[-3:]:
-        raise ValueError(
-            f"gates need non-empty axes (time, units, samples) at the end, not the shape {h.shape}"
-        )
+        raise ValueError(f"gates need non-empty axes (time, units, samples) at the end, not the shape {h.shape}")
     gates = h if h.dtype == bool else h >= 0
-    return gates, ~jnp.any(jnp.isnan(h), axis=-1)
+    dtype = h.dtype if jnp.issubdtype(h.dtype, jnp.floating) else float
+    return gates, ~jnp.any(jnp.isnan(h), axis=-1), dtype
 
 
 def excess_kurtosis(h: Field) -> Float[Array, "..."]:

@@ -13,9 +13,6 @@ from .._types import Array, Float
 
 Basis = Callable[[Float[Array, " shape"]], Float[Array, "n columns"]]
 
-_KEPT = 3
-"""Starts of each family that are followed; on random Gabors and noise more did not find better fits."""
-
 _SLACK = 1e-3
 _EXACT = 1e-10
 """Fits whose costs differ by less than this part, or this part of |target|^2, are equal: the first family wins."""
@@ -27,9 +24,9 @@ def coefficients(basis: Float[Array, "n columns"], target: Float[Array, " n"]) -
 
 
 def fit(
-    basis: Basis, starts: Float[Array, "families starts shape"], target: Float[Array, " n"], steps: int
+    basis: Basis, starts: Float[Array, "families starts shape"], target: Float[Array, " n"], steps: int, keep: int
 ) -> Float[Array, " shape"]:
-    """The shape parameters of the best fit."""
+    """The shape parameters of the best fit, following the best ``keep`` starts of each family."""
 
     def begin(shape: Float[Array, " shape"]) -> Float[Array, " parameters"]:
         return jnp.concatenate([shape, coefficients(basis(shape), target)])
@@ -40,16 +37,14 @@ def fit(
 
     first = jax.vmap(jax.vmap(begin))(starts)
     promise = jnp.argsort(jax.vmap(jax.vmap(lambda p: jnp.sum(residual(p) ** 2)))(first), axis=-1)
-    kept = jnp.take_along_axis(first, promise[:, :_KEPT, None], axis=1)
+    kept = jnp.take_along_axis(first, promise[:, :keep, None], axis=1)
     ends, costs = jax.vmap(lambda p: _descend(residual, p, steps))(kept.reshape(-1, first.shape[-1]))
     exact = max(_EXACT, float(jnp.finfo(target.dtype).eps)) * jnp.sum(target**2)
-    simplest = jnp.argmax(costs <= jnp.min(costs) * (1 + _SLACK) + exact)
-    return ends[simplest, : starts.shape[-1]]
+    simplest = jnp.argmax(costs <= jnp.nanmin(costs) * (1 + _SLACK) + exact)
+    return jnp.where(jnp.isnan(costs[simplest]), jnp.nan, ends[simplest, : starts.shape[-1]])
 
 
-def goodness(
-    w: Float[Array, "*pixels"], nearest: Float[Array, "*pixels"]
-) -> tuple[Float[Array, ""], Float[Array, ""]]:
+def goodness(w: Float[Array, "*pixels"], nearest: Float[Array, "*pixels"]) -> tuple[Float[Array, ""], Float[Array, ""]]:
     """Relative l2 error |w - nearest| / |w|, and R^2 about the mean of w (NaN for a constant field)."""
     miss, about_mean = jnp.sum((w - nearest) ** 2), jnp.sum((w - jnp.mean(w)) ** 2)
     spread = jnp.where(jnp.max(w) > jnp.min(w), about_mean, jnp.nan)
@@ -75,15 +70,13 @@ def _descend(
     return end, cost
 
 
-def _solve(
-    normal: Float[Array, "p p"], right: Float[Array, " p"], damping: Float[Array, ""]
-) -> Float[Array, " p"]:
-    """Normal equations in units where each parameter alone has effect 1, by Cholesky.
+def _solve(normal: Float[Array, "p p"], right: Float[Array, " p"], damping: Float[Array, ""]) -> Float[Array, " p"]:
+    """Damped normal equations, in units where each parameter alone has effect 1, by Cholesky.
 
-    The small ridge keeps them regular where a parameter has no effect, as the frequency of a bump.
+    The floor stops a parameter without effect, as the orientation of a round envelope, from running away.
     """
-    size = jnp.sqrt(jnp.diag(normal))
-    size = jnp.where(size > 0, size, 1)
-    ridge = damping + 8 * jnp.finfo(normal.dtype).eps
-    unit = normal / jnp.outer(size, size) + ridge * jnp.eye(len(right), dtype=normal.dtype)
+    effect = jnp.diag(normal)
+    floor = 8 * jnp.finfo(normal.dtype).eps * jnp.max(effect)
+    size = jnp.sqrt(effect + floor)
+    unit = normal / jnp.outer(size, size) + jnp.diag(damping + floor / size**2)
     return jax.scipy.linalg.cho_solve(jax.scipy.linalg.cho_factor(unit), right / size) / size

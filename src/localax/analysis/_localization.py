@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._types import Array, Float, Int
-from ._pixels import Field, energy, field, flat, scaled, wrap
+from ._pixels import Field, energy, field, flat, scaled
 
 
 def ipr(w: Field, *, ndim: int = 1) -> Float[Array, "..."]:
@@ -60,9 +60,7 @@ def width(w: Field, *, ndim: int = 1) -> Float[Array, "..."]:
     return jnp.sqrt(sum(variances) / ndim)
 
 
-def _moments(
-    w: Float[Array, "..."], ndim: int
-) -> tuple[list[Float[Array, "..."]], list[Float[Array, "..."]]]:
+def _moments(w: Float[Array, "..."], ndim: int) -> tuple[list[Float[Array, "..."]], list[Float[Array, "..."]]]:
     """Circular means and variances of the energy along every axis."""
     p = energy(w, ndim)
     marginals = [p] if ndim == 1 else [p.sum(-1), p.sum(-2)]
@@ -81,7 +79,7 @@ def _circular_moments(p: Float[Array, "... n"]) -> tuple[Float[Array, "..."], Fl
     offset = (pixel + n // 2) % n - n // 2
     cut = jnp.argmin(_correlate(p, offset**2) - _correlate(p, offset) ** 2, axis=-1)[..., None]
     # The transform only chooses the cut: in float32 its rounding would give one pixel alone a width.
-    opened = wrap((pixel - cut).astype(p.dtype), n)
+    opened = ((pixel - cut + n // 2) % n - n // 2).astype(p.dtype)
     mean = jnp.sum(p * opened, axis=-1, keepdims=True)
     variance = jnp.sum(p * (opened - mean) ** 2, axis=-1)
     return ((cut + mean) % n)[..., 0], variance

@@ -29,9 +29,9 @@ def tiling(w: Field, *, ndim: int = 1, where: Field | None = None) -> Float[Arra
     shape = w.shape[-ndim:]
     peaks, counted = _peaks(w, ndim, where)
     # Four points (ring: two) in each pixel; every cell of width 1/2 adds its own variance, 1/48 an axis.
-    probes = np.stack(
-        np.meshgrid(*(np.arange(2 * n) / 2 - 0.25 for n in shape), indexing="ij"), axis=-1
-    ).reshape(-1, ndim)
+    probes = np.stack(np.meshgrid(*(np.arange(2 * n) / 2 - 0.25 for n in shape), indexing="ij"), axis=-1).reshape(
+        -1, ndim
+    )
     square = distance_squared(peaks[..., None, :, :], jnp.asarray(probes, w.dtype)[:, None, :], shape)
     nearest = jnp.min(jnp.where(counted[..., None, :], square, jnp.inf), axis=-1)
     count = jnp.sum(counted, axis=-1)

@@ -49,9 +49,7 @@ def weak_dependence(data: Any, *, n: int = 20_000, seed: int = 0) -> Check:
         moments = {"both": _mean(a & b), "a": _mean(a), "b": _mean(b)}
         checks.append(_jackknife(moments, lambda m: np.mean(m["both"] - m["a"] * m["b"])))
     value, error = max(checks, key=lambda c: abs(c[0]))
-    return Check(
-        "weak dependence (S1)", abs(value), error, "0 if distant pixels are independent, at most 1/4"
-    )
+    return Check("weak dependence (S1)", abs(value), error, "0 if distant pixels are independent, at most 1/4")
 
 
 def translation_invariance(data: Any, *, n: int = 20_000, seed: int = 0) -> Check:
@@ -71,9 +69,7 @@ def translation_invariance(data: Any, *, n: int = 20_000, seed: int = 0) -> Chec
 def sign_symmetry(data: Any, *, n: int = 20_000, seed: int = 0) -> Check:
     """S3: the size of odd moments of tanh(x), first and third order, against that of single samples."""
     u = np.tanh(_batches(data, n, seed))
-    near, next_ = (
-        (_rolled(u, lag) for lag in _lags(u)[:2]) if len(_lags(u)) > 1 else (_rolled(u, _lags(u)[0]), u)
-    )
+    near, next_ = (_rolled(u, lag) for lag in _lags(u)[:2]) if len(_lags(u)) > 1 else (_rolled(u, _lags(u)[0]), u)
     odd = {"first": u, "cubic": u**3, "product": u * near * next_}
     moments = {name: _mean(feature) for name, feature in odd.items()}
     scale = sum(float(np.mean(feature**2)) for feature in odd.values())
@@ -101,9 +97,7 @@ def conditional_mean(data: Any, *, n: int = 20_000, seed: int = 0) -> Check:
         return float(np.sum(np.square(bends)) / np.sum(np.square(lines)))
 
     value, error = _jackknife(moments, deviation)
-    return Check(
-        "conditional mean (A1)", value, error, "0 if E[X | X_i] is linear in X_i, relative and squared"
-    )
+    return Check("conditional mean (A1)", value, error, "0 if E[X | X_i] is linear in X_i, relative and squared")
 
 
 def conditional_covariance(data: Any, *, n: int = 20_000, seed: int = 0) -> Check:
@@ -115,9 +109,7 @@ def conditional_covariance(data: Any, *, n: int = 20_000, seed: int = 0) -> Chec
     x = _batches(data, n, seed)
     size = np.abs(x - np.mean(x))
     large = size > np.median(size)
-    large = (large if large.any() else size >= 0).astype(
-        x.dtype
-    )  # all of two values alike in size: no condition
+    large = (large if large.any() else size >= 0).astype(x.dtype)  # all of two values alike in size: no condition
     step = _lags(x)[0]
     moments = {"p": _mean(large), **_second(large, x, x, "ii")}
     for i, lag in enumerate(_lags(x)):
@@ -138,9 +130,7 @@ def conditional_covariance(data: Any, *, n: int = 20_000, seed: int = 0) -> Chec
         return apart / scale
 
     value, error = _jackknife(moments, deviation)
-    return Check(
-        "conditional covariance (A2)", value, error, "0 if Cov[X | X_i] does not depend on X_i, relative"
-    )
+    return Check("conditional covariance (A2)", value, error, "0 if Cov[X | X_i] does not depend on X_i, relative")
 
 
 def _second(event: np.ndarray, y: np.ndarray, z: np.ndarray, name: str) -> Moments:
@@ -167,9 +157,7 @@ def _batches(data: Any, n: int, seed: int) -> Float[np.ndarray, "batches n *pixe
     else:
         x = checked_samples("samples", data)
     if len(x) < 10 * BATCHES:
-        raise ValueError(
-            f"samples: at least {10 * BATCHES} are needed to tell a number from noise, got {len(x)}"
-        )
+        raise ValueError(f"samples: at least {10 * BATCHES} are needed to tell a number from noise, got {len(x)}")
     each = len(x) // BATCHES
     return x[: each * BATCHES].reshape(BATCHES, each, *x.shape[1:]).astype(np.float64)
 

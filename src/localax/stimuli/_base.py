@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._math import dense_circulant
-from .._settings import Size, wrong
+from .._settings import Size, checked_count, wrong
 from .._types import Float, Key, Row, Samples
 from ._marginals import AbstractMarginal
 
@@ -36,9 +36,9 @@ class AbstractStimulus(eqx.Module):
         """Covariance of every pixel with pixel 0: the first row of the (circulant) covariance matrix."""
 
     @classmethod
-    @abc.abstractmethod
     def pair(cls, size: int) -> tuple[Self, Self]:
-        """A short- and a long-lengthscale example of this stimulus."""
+        """A short- and a long-lengthscale example of this stimulus, which every member of ``ALL`` has."""
+        raise NotImplementedError(f"{cls.__name__} states no pair of examples of size {size}")
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -54,6 +54,10 @@ class AbstractStimulus(eqx.Module):
         """Whether -X has the law of X (S3)."""
         return True
 
+    def mean(self) -> Row:
+        """Mean of every pixel."""
+        return np.full(self.shape, 0.0 if self.sign_symmetric else self.marginal.mean())
+
     def covariance_matrix(self) -> Float[np.ndarray, "n n"]:
         """The covariance of all pixels, flattened; for small n, or data that are not periodic."""
         return dense_circulant(self.covariance())
@@ -64,14 +68,20 @@ class AbstractStimulus(eqx.Module):
 
     def sample(self, key: Key, n: int, *, dtype: Any = jnp.float32) -> Samples:
         """n independent samples from one key, of shape (n, *shape)."""
-        if not isinstance(n, int | np.integer) or isinstance(n, bool) or n < 1:
-            raise wrong(type(self), "n", n, "a whole number >= 1")
-        dtype = jnp.dtype(dtype)
-        if dtype not in (np.float32, np.float64):
-            raise wrong(type(self), "dtype", dtype, "float32 or float64")
+        n, dtype = checked_count(type(self), n), _checked_dtype(type(self), dtype)
         if dtype == np.float64 and not jax.config.read("jax_enable_x64"):
             raise ValueError("float64 samples need lx.enable_x64(), called before the first array is made")
-        return _draw(self, key, int(n), dtype)
+        return _draw(self, key, n, dtype)
+
+
+def _checked_dtype(cls: type, dtype: Any) -> np.dtype:
+    try:
+        known = jnp.dtype(dtype)
+    except TypeError as error:
+        raise wrong(cls, "dtype", dtype, "float32 or float64") from error
+    if dtype is None or known not in (np.float32, np.float64):
+        raise wrong(cls, "dtype", dtype, "float32 or float64")
+    return known
 
 
 @functools.partial(jax.jit, static_argnums=(2, 3))

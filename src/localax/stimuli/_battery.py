@@ -4,6 +4,7 @@ Each item compares samples with the stimulus's own exact statements within six s
 behaves under JAX. :data:`ITEMS` is the list; the tests run it on every member of ``ALL``.
 """
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import stats
 
-from .._settings import wrong
+from .._settings import checked_count, wrong
 from .._types import Float
 from ._base import AbstractStimulus
 
@@ -70,7 +71,7 @@ def check_stimulus(stimulus: AbstractStimulus, *, n: int = 20_000, seed: int = 0
     if not isinstance(stimulus, AbstractStimulus):
         raise wrong("check_stimulus", "stimulus", stimulus, "an lx.stimuli.AbstractStimulus")
     name = type(stimulus).__name__
-    n = max(min(n, 10_000_000 // int(np.prod(stimulus.shape))), 100)
+    n = max(min(checked_count("check_stimulus", n, 100), 10_000_000 // int(np.prod(stimulus.shape))), 100)
     try:
         subject = _Subject(stimulus, seed, np.asarray(stimulus.sample(jax.random.key(seed), n)))
     except Exception as error:  # a user's class may fail in any way; the report says how
@@ -113,11 +114,15 @@ def _vectorised(s: _Subject) -> tuple[bool, str]:
     keys = jax.random.split(s.key, 3)
     alone = np.stack([np.asarray(s.stimulus.sample(key, 8)) for key in keys])
     stacked = jax.tree.map(lambda *leaves: np.stack(leaves), *[s.stimulus] * 3)
-    together = np.asarray(jax.jit(jax.vmap(lambda stimulus, key: stimulus.sample(key, 8)))(stacked, keys))
+    together = np.asarray(_draw_stack(stacked, keys))
     apart = float(np.max(np.abs(alone - together)))
-    return apart <= 1e-3 * (
-        1 + float(np.max(np.abs(alone)))
-    ), f"a stack under jit and vmap differs by {apart:.1e}"
+    return apart <= 1e-3 * (1 + float(np.max(np.abs(alone)))), f"a stack under jit and vmap differs by {apart:.1e}"
+
+
+@jax.jit
+@jax.vmap
+def _draw_stack(stimulus: AbstractStimulus, key: Any) -> jax.Array:
+    return stimulus.sample(key, 8)
 
 
 def _precisions(s: _Subject) -> tuple[bool, str]:
@@ -136,14 +141,13 @@ def _finite(s: _Subject) -> tuple[bool, str]:
     pixels = int(np.prod(s.stimulus.shape))
     each = max(200_000 // pixels, 1)
     rounds = -(-10_000_000 // (each * pixels))
-
-    @jax.jit
-    def bad(stimulus, key):
-        keys = jax.random.split(key, rounds)
-        return jax.lax.map(lambda k: jnp.sum(~jnp.isfinite(stimulus.sample(k, each))), keys).sum()
-
-    count = int(bad(s.stimulus, jax.random.fold_in(s.key, 1)))
+    count = int(_not_finite(s.stimulus, jax.random.split(jax.random.fold_in(s.key, 1), rounds), each))
     return count == 0, f"{count} of {rounds * each * pixels} pixels are not finite"
+
+
+@functools.partial(jax.jit, static_argnums=2)
+def _not_finite(stimulus: AbstractStimulus, keys: Any, each: int) -> jax.Array:
+    return jax.lax.map(lambda key: jnp.sum(~jnp.isfinite(stimulus.sample(key, each))), keys).sum()
 
 
 # What it says of itself -----------------------------------------------------------------------------------------
@@ -161,25 +165,20 @@ def _within(features: Float[np.ndarray, "n *any"], truth: Any, what: str) -> tup
 
 
 def _mean(s: _Subject) -> tuple[bool, str]:
-    truth = s.stimulus.marginal.mean()
-    x = s.x.astype(float)
-    if s.stimulus.marginal.draws() < np.inf:
-        return _within(x.reshape(len(x), -1).mean(1) - x.mean(), 0.0, "mean of an estimated law")
-    return _within(x.reshape(len(x), -1).mean(1), truth, "mean")
+    flat, truth = s.x.reshape(len(s.x), -1).astype(float), s.stimulus.mean().ravel()
+    every, overall = np.c_[flat, flat.mean(1)], np.append(truth, truth.mean())
+    return _within(every, overall, "mean of every pixel and of all")
 
 
 def _covariance(s: _Subject) -> tuple[bool, str]:
-    heavy = (
-        not s.stimulus.marginal.excess_kurtosis() < 5
-    )  # beyond it, or where it diverges, errors mean little
+    heavy = not s.stimulus.marginal.excess_kurtosis() < 5  # beyond it, or where it diverges, errors mean little
     signs = s.stimulus.sign_correlation() if heavy else None
     if heavy and signs is None:
         return True, "not compared: the fourth moment is large or diverges, and no sign correlation is stated"
     if signs is not None:
         return _within(_autocorrelation(np.sign(s.x).astype(float)), signs, "sign correlations")
-    mean = s.stimulus.marginal.mean()
     if s.stimulus.shift_invariant:
-        return _within(_autocorrelation(s.x - mean), s.stimulus.covariance(), "covariance")
+        return _within(_autocorrelation(s.x - s.stimulus.mean()), s.stimulus.covariance(), "covariance")
     flat = s.x.reshape(len(s.x), -1)[:, :32].astype(float)
     flat = flat - flat.mean(0)
     products = flat[:, :, None] * flat[:, None, :]
@@ -197,8 +196,9 @@ def _marginal(s: _Subject) -> tuple[bool, str]:
     rows = np.arange(len(s.x))
     flat = s.x.reshape(len(s.x), -1)
     one = flat[rows, rows % flat.shape[1]].astype(float)  # one pixel a sample, every pixel in turn
-    if law.atoms() is not None:
-        return _chi_square(one, *law.atoms())
+    atoms = law.atoms()
+    if atoms is not None:
+        return _chi_square(one, *atoms)
     n = 1 / (1 / len(one) + 1 / law.draws())
     gap = _kolmogorov(one, law.cdf)
     limit = np.sqrt(np.log(2 / RARE) / (2 * n))

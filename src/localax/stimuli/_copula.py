@@ -9,7 +9,7 @@ from typing import Annotated, Self
 import equinox as eqx
 import numpy as np
 
-from .._settings import Setting, Size, SizeField, validated
+from .._settings import Setting, Size, SizeField, instance, validated
 from .._types import Key, Leaf, Row, Samples
 from ._base import AbstractStimulus
 from ._covariances import (
@@ -17,6 +17,7 @@ from ._covariances import (
     LENGTHSCALE,
     AbstractCovariance,
     Circulant,
+    Exponential,
     SquaredExponential,
     correlation_row,
     valid_spectrum,
@@ -57,18 +58,24 @@ class Copula(AbstractCopula):
     """A Gaussian field with any circulant covariance behind any marginal, variance 1."""
 
     size: SizeField = eqx.field(static=True)
-    latent: Annotated[Latent, Setting("correlation of the Gaussian field", options=lambda: COVARIANCES)]
+    latent: Latent
     marginal: Annotated[AbstractNormalMap, Setting("law of one pixel", options=lambda: MARGINALS)]
 
-    def __init__(self, size: Size, covariance: AbstractCovariance, marginal: AbstractNormalMap):
+    def __init__(
+        self,
+        size: Size,
+        covariance: Annotated[
+            AbstractCovariance, Setting("correlation of the Gaussian field", options=lambda: COVARIANCES)
+        ],
+        marginal: AbstractNormalMap,
+    ):
         (self.size,) = validated(Copula, size=size)
+        instance(Copula, "covariance", covariance, AbstractCovariance, "a covariance, such as Exponential(2)")
+        self.marginal = instance(Copula, "marginal", marginal, AbstractNormalMap, "a marginal, such as Uniform()")
         self.latent = Latent(self.size, covariance)
-        self.marginal = marginal
 
     @classmethod
     def pair(cls, size: int) -> tuple[Self, Self]:
-        from ._covariances import Exponential
-
         return cls(size, Exponential(1), Uniform()), cls(size, Exponential(3), Uniform())
 
 
@@ -95,16 +102,12 @@ class NLGP(AbstractCopula):
 
     size: SizeField = eqx.field(static=True)
     lengthscale: Annotated[Leaf, LENGTHSCALE]
-    gain: Annotated[
-        Leaf, Setting("steepness g of erf(g z); IG22 writes sqrt(2) g", gt=0, typical=(0.01, 100))
-    ]
+    gain: Annotated[Leaf, Setting("steepness g of erf(g z); IG22 writes sqrt(2) g", gt=0, typical=(0.01, 100))]
     latent: Latent
     marginal: Erf
 
     def __init__(self, size: Size, lengthscale, gain):
-        self.size, self.lengthscale, self.gain = validated(
-            NLGP, size=size, lengthscale=lengthscale, gain=gain
-        )
+        self.size, self.lengthscale, self.gain = validated(NLGP, size=size, lengthscale=lengthscale, gain=gain)
         self.latent = Latent(self.size, SquaredExponential(lengthscale))
         self.marginal = Erf(gain)
 
@@ -114,13 +117,11 @@ class NLGP(AbstractCopula):
 
 
 class Kur(AbstractCopula):
-    """Controllable kurtosis (the paper's Eq. 4): excess kurtosis from infinity (k <= 4) through 0 (k = 5.89) to -1.2."""
+    """Controllable kurtosis (the paper's Eq. 4): excess kurtosis infinite for k <= 4, 0 at k = 5.89, then to -1.2."""
 
     size: SizeField = eqx.field(static=True)
     lengthscale: Annotated[Leaf, LENGTHSCALE]
-    k: Annotated[
-        Leaf, Setting("exponent of the algebraic sigmoid; the variance needs k > 2", gt=2, typical=(3, 30))
-    ]
+    k: Annotated[Leaf, Setting("exponent of the algebraic sigmoid; the variance needs k > 2", gt=2, typical=(3, 30))]
     latent: Latent
     marginal: Algebraic
 

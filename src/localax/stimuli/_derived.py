@@ -7,44 +7,44 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from scipy import special
 
 from .._math import circular_convolve, dense_circulant, ring_distance
-from .._settings import Setting, Size, validated, wrong
+from .._settings import Setting, Size, finite_array, instance, validated, wrong
 from .._types import Float, Key, Leaf, Row, Samples
 from ._base import AbstractStimulus
 from ._copula import NLGP, Gaussian, Kur
 from ._elliptical import Elliptical
 from ._field import AbstractField, matrix_field, row_field
 from ._ising import Ising
-from ._marginals import AbstractMarginal, Normal, Numbers, Weighted
+from ._marginals import AbstractMarginal, Numbers, Weighted
 from ._pulses import BlockPulse, SinglePulse
 
 INNER = Setting("any stimulus", options=lambda: (Ising, Gaussian, NLGP, Kur, SinglePulse, BlockPulse))
 
 
-def _checked(cls: type, stimulus: AbstractStimulus) -> AbstractStimulus:
-    if not isinstance(stimulus, AbstractStimulus):
-        raise wrong(cls, "stimulus", stimulus, "a stimulus")
-    return stimulus
+class GaussianPixel(AbstractMarginal):
+    """One pixel, each as likely, of a Gaussian field whose pixels have these means and variances."""
 
-
-class ScaledNormal(AbstractMarginal):
-    """A Gaussian with a given mean and variance."""
-
-    location: Leaf
-    power: Leaf
+    location: Float[np.ndarray, " pixels"]
+    power: Float[np.ndarray, " pixels"]
 
     def mean(self) -> float:
-        return float(self.location)
+        return float(np.mean(self.location))
 
     def variance(self) -> float:
-        return float(self.power)
+        return float(np.mean(self.power) + np.var(self.location))
 
     def excess_kurtosis(self) -> float:
-        return 0.0
+        apart = self.location - self.mean()
+        fourth = np.mean(apart**4 + 6 * apart**2 * self.power + 3 * self.power**2)
+        return float(fourth / self.variance() ** 2 - 3)
 
     def cdf(self, x: Numbers) -> Numbers:
-        return Normal().cdf((x - self.location) / np.sqrt(self.power))
+        total = np.zeros(np.shape(x))
+        for location, power in zip(self.location, self.power, strict=True):
+            total += special.ndtr((x - location) / np.sqrt(power)) if power > 0 else x >= location
+        return total / len(self.location)
 
 
 class GaussianClone(AbstractStimulus):
@@ -57,15 +57,23 @@ class GaussianClone(AbstractStimulus):
     location: Leaf
 
     def __init__(self, stimulus: AbstractStimulus):
-        self.stimulus = _checked(GaussianClone, stimulus)
+        self.stimulus = instance(GaussianClone, "stimulus", stimulus, AbstractStimulus, "a stimulus")
         self.size = stimulus.size
-        self.location = np.asarray(0.0 if stimulus.sign_symmetric else stimulus.marginal.mean())
-        row = stimulus.covariance()
-        self.amplitude = np.asarray(np.sqrt(row.flat[0]))
+        self.location = np.asarray(stimulus.mean())
+        power = float(np.mean(self._powers()))
+        if power <= 0:
+            raise wrong(GaussianClone, "stimulus", stimulus, "a stimulus that varies")
+        self.amplitude = np.asarray(np.sqrt(power))
         if stimulus.shift_invariant:
-            self.field = row_field(row / row.flat[0], f"the covariance of {type(stimulus).__name__}")
+            self.field = row_field(stimulus.covariance() / power, f"the covariance of {type(stimulus).__name__}")
         else:
-            self.field = matrix_field(stimulus.covariance_matrix() / row.flat[0], stimulus.shape)
+            self.field = matrix_field(stimulus.covariance_matrix() / power, stimulus.shape)
+
+    def _powers(self) -> Float[np.ndarray, " pixels"]:
+        """The variance of every pixel, or of one where all are alike."""
+        if self.stimulus.shift_invariant:
+            return self.stimulus.covariance().ravel()[:1]
+        return np.diag(self.stimulus.covariance_matrix())
 
     def draw(self, key: Key, n: int, dtype) -> Samples:
         field = self.field.draw(key, n, dtype) * jnp.asarray(self.amplitude, dtype)
@@ -79,7 +87,11 @@ class GaussianClone(AbstractStimulus):
 
     @property
     def marginal(self) -> AbstractMarginal:
-        return ScaledNormal(self.location, np.asarray(self.amplitude) ** 2)
+        powers = self._powers()
+        return GaussianPixel(np.asarray(self.location).ravel()[: len(powers)], powers)
+
+    def mean(self) -> Row:
+        return np.asarray(self.location)
 
     @property
     def shift_invariant(self) -> bool:
@@ -87,7 +99,7 @@ class GaussianClone(AbstractStimulus):
 
     @property
     def sign_symmetric(self) -> bool:
-        return bool(self.location == 0)
+        return bool(np.all(self.location == 0))
 
     @classmethod
     def pair(cls, size: int) -> tuple[Self, Self]:
@@ -126,16 +138,15 @@ class Taps(AbstractKernel):
     values: Leaf
 
     def __init__(self, values):
-        values = np.asarray(values)
-        if values.dtype.kind not in "iuf" or values.ndim not in (1, 2) or not np.all(np.isfinite(values)):
-            raise wrong(Taps, "values", values, "finite numbers on one or two axes")
-        self.values = values.astype(float)
+        expected = "an AbstractKernel, or finite numbers on one or two axes"
+        array = finite_array(Filtered, "kernel", values, expected)
+        if array.ndim not in (1, 2):
+            raise wrong(Filtered, "kernel", values, expected)
+        self.values = array.astype(float)
 
     def row(self, shape: tuple[int, ...]) -> Row:
-        if self.values.ndim != len(shape) or any(
-            t > s for t, s in zip(self.values.shape, shape, strict=True)
-        ):
-            raise wrong(Taps, "values", self.values, f"no larger than the stimulus, {shape}")
+        if self.values.ndim != len(shape) or any(t > s for t, s in zip(self.values.shape, shape, strict=True)):
+            raise wrong(Filtered, "kernel", self.values, f"no larger than the stimulus, {shape}")
         row = np.zeros(shape)
         row[tuple(slice(side) for side in self.values.shape)] = self.values
         return np.roll(row, [-(side // 2) for side in self.values.shape], axis=range(len(shape)))
@@ -150,14 +161,12 @@ class Filtered(AbstractStimulus):
     taps: Leaf
 
     def __init__(self, stimulus: AbstractStimulus, kernel):
-        self.stimulus = _checked(Filtered, stimulus)
+        self.stimulus = instance(Filtered, "stimulus", stimulus, AbstractStimulus, "a stimulus")
         self.size = stimulus.size
         self.kernel = kernel if isinstance(kernel, AbstractKernel) else Taps(kernel)
         row = self.kernel.row(stimulus.shape)
         exact = stimulus.shift_invariant
-        power = (
-            _filtered_row(stimulus, row).flat[0] if exact else np.diag(_filtered_matrix(stimulus, row)).mean()
-        )
+        power = _filtered_row(stimulus, row).flat[0] if exact else np.diag(_filtered_matrix(stimulus, row)).mean()
         if power <= 1e-12:
             raise wrong(Filtered, "kernel", kernel, "a filter that leaves some of the stimulus")
         self.taps = row / np.sqrt(power)
@@ -170,6 +179,9 @@ class Filtered(AbstractStimulus):
             return _filtered_row(self.stimulus, np.asarray(self.taps))
         return self.covariance_matrix()[0].reshape(self.shape)
 
+    def mean(self) -> Row:
+        return np.fft.ifftn(np.fft.fftn(self.stimulus.mean()) * np.fft.fftn(self.taps)).real
+
     def covariance_matrix(self) -> Float[np.ndarray, "n n"]:
         return _filtered_matrix(self.stimulus, np.asarray(self.taps))
 
@@ -178,7 +190,7 @@ class Filtered(AbstractStimulus):
         """Exact where filtering keeps the family (Gaussian, elliptical); else estimated from a pixel of 2^17 draws."""
         if isinstance(self.stimulus, Elliptical | Gaussian):
             return self.stimulus.marginal
-        draws = np.asarray(self.sample(jax.random.key(0), 2**17))
+        draws = np.asarray(self.sample(jax.random.key(2**17), 2**17))  # a key that nobody else is likely to use
         return Weighted(draws.reshape(len(draws), -1)[:, 0], estimated=True)
 
     @property

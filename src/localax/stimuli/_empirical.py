@@ -29,17 +29,20 @@ class Empirical(AbstractStimulus):
         index = jax.random.randint(key, (n,), 0, self.samples.shape[0], jnp.int32)
         return jnp.asarray(self.samples)[index].astype(dtype)
 
+    def mean(self) -> Row:
+        return self.samples.mean(0, dtype=float)
+
     def covariance(self) -> Row:
         return self.covariance_matrix()[0].reshape(self.shape)
 
     def covariance_matrix(self) -> Float[np.ndarray, "n n"]:
-        flat = self.samples.reshape(self.samples.shape[0], -1).astype(float)
+        flat = np.asarray(self.samples, float).reshape(self.samples.shape[0], -1)
         flat = flat - flat.mean(0)
         return flat.T @ flat / len(flat)
 
     @property
     def marginal(self) -> Weighted:
-        return Weighted(self.samples)
+        return Weighted(np.asarray(self.samples))
 
     @property
     def shift_invariant(self) -> bool:
@@ -65,7 +68,8 @@ def checked_samples(cls: type | str, samples: Any) -> Float[np.ndarray, "n *pixe
         raise wrong(cls, "samples", samples, expected) from error
     if array.dtype.kind not in "iuf" or array.ndim not in (2, 3) or array.size == 0:
         raise wrong(cls, "samples", f"{array.dtype} array of shape {array.shape}", expected)
-    array = array.astype(np.float32)
+    with np.errstate(over="ignore"):  # what float32 cannot hold is refused below
+        array = array.astype(np.float32)
     if not np.all(np.isfinite(array)):
         bad = np.argwhere(~np.isfinite(array))[0].tolist()
         raise wrong(cls, "samples", f"a value that is not finite at {bad}", expected)
@@ -79,14 +83,12 @@ class NaturalPatches(AbstractStimulus):
     """Patches of real photographs, grey, centred, variance 1; optionally whitened or centre-surround filtered."""
 
     size: SizeField = eqx.field(static=True)
-    treatment: Annotated[str, Setting("what is done to the photographs", kind=str, choices=TREATMENTS)] = (
-        eqx.field(static=True)
+    treatment: Annotated[str, Setting("what is done to the photographs", kind=str, choices=TREATMENTS)] = eqx.field(
+        static=True
     )
     images: Leaf
 
-    def __init__(
-        self, size: Size = (16, 16), treatment: Literal["raw", "whitened", "centre-surround"] = "raw"
-    ):
+    def __init__(self, size: Size = (16, 16), treatment: Literal["raw", "whitened", "centre-surround"] = "raw"):
         self.size, self.treatment = validated(NaturalPatches, size=size, treatment=treatment)
         self.images = _photographs(treatment)
         if max(self.shape) > SIDE:
@@ -111,8 +113,14 @@ class NaturalPatches(AbstractStimulus):
     def covariance(self) -> Row:
         return self.covariance_matrix()[0].reshape(self.shape)
 
+    def mean(self) -> Row:
+        return self._moments()[0].reshape(self.shape)
+
     def covariance_matrix(self) -> Float[np.ndarray, "n n"]:
         """Over every patch of every photograph."""
+        return self._moments()[1]
+
+    def _moments(self) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, "n n"]]:
         total, outer, count = 0.0, 0.0, 0
         for image in np.asarray(self.images, float):
             patches = np.lib.stride_tricks.sliding_window_view(image, self._window)
@@ -120,14 +128,14 @@ class NaturalPatches(AbstractStimulus):
                 flat = band.reshape(len(band), -1)
                 total, outer, count = total + flat.sum(0), outer + flat.T @ flat, count + len(flat)
         mean = np.asarray(total) / count
-        return np.asarray(outer) / count - np.outer(mean, mean)
+        return mean, np.asarray(outer) / count - np.outer(mean, mean)
 
     @property
     def marginal(self) -> Weighted:
         """All pixels, each as often as patches cover it."""
         rows, columns = (_coverage(side) for side in self._window)
         weights = np.broadcast_to(np.outer(rows, columns), self.images.shape)
-        return Weighted(self.images, weights)
+        return Weighted(np.asarray(self.images), weights)
 
     @property
     def shift_invariant(self) -> bool:
@@ -179,7 +187,7 @@ def _grey(photo: np.ndarray) -> np.ndarray:
     grey = rgb2gray(photo) if photo.ndim == 3 else photo / 255.0
     top, left = ((side - SIDE) // 2 for side in grey.shape)
     if min(grey.shape) < SIDE:
-        return resize(grey[:, : min(grey.shape)], (SIDE, SIDE), anti_aliasing=True)
+        return np.asarray(resize(grey[:, : min(grey.shape)], (SIDE, SIDE), anti_aliasing=True))
     return grey[top : top + SIDE, left : left + SIDE]
 
 
@@ -190,9 +198,7 @@ def _treated(image: np.ndarray, treatment: str) -> np.ndarray:
     if treatment == "whitened":
         return _whitened(image)
     if treatment == "centre-surround":
-        return ndimage.gaussian_filter(image, 1, mode="reflect") - ndimage.gaussian_filter(
-            image, 3, mode="reflect"
-        )
+        return ndimage.gaussian_filter(image, 1, mode="reflect") - ndimage.gaussian_filter(image, 3, mode="reflect")
     return image
 
 
@@ -201,4 +207,4 @@ def _whitened(image: np.ndarray) -> np.ndarray:
     from scipy import fft
 
     frequency = np.hypot(*np.meshgrid(np.arange(SIDE), np.arange(SIDE))) / SIDE
-    return fft.idctn(fft.dctn(image) * frequency * np.exp(-((frequency / 0.8) ** 4)))
+    return np.asarray(fft.idctn(np.asarray(fft.dctn(image)) * frequency * np.exp(-((frequency / 0.8) ** 4))))

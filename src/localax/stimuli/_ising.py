@@ -17,9 +17,7 @@ from .._types import Float, Key, Leaf, Row, Samples
 from ._base import AbstractStimulus
 from ._marginals import Bernoulli
 
-COUPLING = Setting(
-    "coupling J of neighbours; weight exp(+J sum x_i x_{i+1})", ge=-100, le=100, typical=(-1, 1.5)
-)
+COUPLING = Setting("coupling J of neighbours; weight exp(+J sum x_i x_{i+1})", ge=-100, le=100, typical=(-1, 1.5))
 
 
 class Ising(AbstractStimulus):
@@ -32,9 +30,7 @@ class Ising(AbstractStimulus):
     def __init__(self, size: int, coupling):
         self.size, self.coupling = validated(Ising, size=size, coupling=coupling)
         if isinstance(self.size, tuple):
-            raise ValueError(
-                f"Ising: size must be a whole number (the Ising model here is a ring), got {size!r}"
-            )
+            raise ValueError(f"Ising: size must be a whole number (the Ising model here is a ring), got {size!r}")
         self.flips = flip_probabilities(self.size, float(self.coupling)).astype(np.float32)
 
     def draw(self, key: Key, n: int, dtype) -> Samples:
@@ -54,11 +50,13 @@ class Ising(AbstractStimulus):
         return jnp.where(spins.T, jnp.ones((), dtype), -jnp.ones((), dtype))
 
     def covariance(self) -> Row:
-        """(t^d + t^(N-d))/(1 + t^N), t = tanh J."""
-        d, t = ring_distance(self.size), np.tanh(self.coupling)
-        if np.tanh(abs(self.coupling)) == 1:  # only the nearest parities survive, in the limit
-            return _frozen_covariance(self.size, self.coupling > 0)
-        return (t**d + t ** (self.size - d)) / (1 + t**self.size)
+        """(t^d + t^(N-d))/(1 + t^N), t = tanh J: two sums 1 +- |t|^m, which keep their digits at every J."""
+        d, coupling = ring_distance(self.size).astype(int), float(self.coupling)
+        plain = np.ones(self.size) if coupling >= 0 else (-1.0) ** d
+        if coupling == 0:
+            return (d == 0).astype(float)
+        sums = _parity(np.append(self.size - 2 * d, self.size), coupling)[0]
+        return plain * np.exp(d * _log_tanh(coupling)) * sums[:-1] / sums[-1]
 
     @property
     def marginal(self) -> Bernoulli:
@@ -67,15 +65,6 @@ class Ising(AbstractStimulus):
     @classmethod
     def pair(cls, size: int) -> tuple[Self, Self]:
         return cls(size, 0.3), cls(size, 1.2)
-
-
-def _frozen_covariance(size: int, ferromagnetic: bool) -> Row:
-    """Covariance at |J| so large that tanh J rounds to +-1: aligned, alternating, or one defect anywhere (odd ring)."""
-    d = ring_distance(size)
-    if ferromagnetic:
-        return np.ones(size)
-    alternating = (-1.0) ** d
-    return alternating if size % 2 == 0 else alternating * (1 - 2 * d / size)
 
 
 def flip_probabilities(size: int, coupling: float) -> Float[np.ndarray, "bonds parities"]:
@@ -97,7 +86,15 @@ def _parity(bonds: np.ndarray, coupling: float) -> tuple[np.ndarray, np.ndarray]
     """(1 + t^m)/2 and (1 - t^m)/2 for t = tanh J, without cancellation."""
     if coupling == 0:
         return np.full(bonds.shape, 0.5), np.full(bonds.shape, 0.5)
-    log_t = np.log1p(-np.exp(-2 * abs(coupling))) - np.log1p(np.exp(-2 * abs(coupling)))
+    log_t = _log_tanh(coupling)
     same, other = (1 + np.exp(bonds * log_t)) / 2, -np.expm1(bonds * log_t) / 2
     positive = (coupling > 0) | (bonds % 2 == 0)
     return np.where(positive, same, other), np.where(positive, other, same)
+
+
+def _log_tanh(coupling: float) -> float:
+    """log |tanh J|, which is not 0 where tanh J rounds to 1."""
+    strength = abs(coupling)
+    if strength < 1:
+        return float(np.log(np.tanh(strength)))
+    return float(np.log1p(-np.exp(-2 * strength)) - np.log1p(np.exp(-2 * strength)))

@@ -36,35 +36,27 @@ class SinglePulse(AbstractStimulus):
 
     size: Annotated[int, RING] = eqx.field(static=True)
     shortest: Annotated[Leaf, Setting("least length of the pulse in pixels", kind=int, ge=1, typical=(2, 4))]
-    longest: Annotated[
-        Leaf, Setting("greatest length of the pulse in pixels", kind=int, ge=1, typical=(8, 10))
-    ]
-    support: Annotated[
-        tuple[int, int], Setting("the two values of a pixel", kind=tuple, choices=((-1, 1), (0, 1)))
-    ] = eqx.field(static=True)
-    complement: Annotated[bool, Setting("whether the values change places half the time", kind=bool)] = (
+    longest: Annotated[Leaf, Setting("greatest length of the pulse in pixels", kind=int, ge=1, typical=(8, 10))]
+    support: Annotated[tuple[int, int], Setting("the two values of a pixel", kind=tuple, choices=((-1, 1), (0, 1)))] = (
         eqx.field(static=True)
     )
+    complement: Annotated[bool, Setting("whether the values change places half the time", kind=bool)] = eqx.field(
+        static=True
+    )
 
-    def __init__(
-        self, size: int, shortest, longest, support: tuple[int, int] = (-1, 1), complement: bool = True
-    ):
+    def __init__(self, size: int, shortest, longest, support: tuple[int, int] = (-1, 1), complement: bool = True):
         checked = validated(
             SinglePulse, size=size, shortest=shortest, longest=longest, support=support, complement=complement
         )
         self.size, self.shortest, self.longest, self.support, self.complement = checked
         _ring(SinglePulse, self.size)
         if not self.shortest <= self.longest < self.size:
-            raise wrong(
-                SinglePulse, "longest", longest, f"at least shortest ({shortest}) and below size ({size})"
-            )
+            raise wrong(SinglePulse, "longest", longest, f"at least shortest ({shortest}) and below size ({size})")
 
     def draw(self, key: Key, n: int, dtype) -> Samples:
         start_key, length_key, complement_key = jax.random.split(key, 3)
         start = jax.random.randint(start_key, (n, 1), 0, self.size, jnp.int32)
-        length = jax.random.randint(
-            length_key, (n, 1), self.shortest, jnp.asarray(self.longest) + 1, jnp.int32
-        )
+        length = jax.random.randint(length_key, (n, 1), self.shortest, jnp.asarray(self.longest) + 1, jnp.int32)
         inside = (jnp.arange(self.size, dtype=jnp.int32) - start) % self.size < length
         if self.complement:
             inside ^= jax.random.uniform(complement_key, (n, 1), jnp.float32) < 0.5
@@ -116,11 +108,7 @@ class BlockPulse(AbstractStimulus):
         offset_key, sign_key = jax.random.split(key)
         offset = jax.random.randint(offset_key, (n, 1), 0, self.size, jnp.int32)
         high = jax.random.uniform(sign_key, (n, self.size), jnp.float32) < 0.5
-        block = (
-            (jnp.arange(self.size, dtype=jnp.int32) + offset)
-            % self.size
-            // jnp.asarray(self.length, jnp.int32)
-        )
+        block = (jnp.arange(self.size, dtype=jnp.int32) + offset) % self.size // jnp.asarray(self.length, jnp.int32)
         return jnp.where(jnp.take_along_axis(high, block, axis=1), jnp.ones((), dtype), -jnp.ones((), dtype))
 
     def covariance(self) -> Row:

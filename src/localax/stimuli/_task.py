@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._settings import wrong
-from .._types import Float, Key, Leaf, Samples
+from .._settings import finite_array, wrong
+from .._types import Float, Int, Key, Leaf, Samples
 from ._base import AbstractStimulus
 
 Labels = Sequence[float] | np.ndarray | Callable
@@ -27,9 +27,7 @@ class Task(eqx.Module):
     target: Callable | None = eqx.field(static=True)
     proportions: tuple[float, ...] = eqx.field(static=True)
 
-    def __init__(
-        self, stimuli: Sequence[AbstractStimulus], labels: Labels, proportions: Sequence[float] | None = None
-    ):
+    def __init__(self, stimuli: Sequence[AbstractStimulus], labels: Labels, proportions: Sequence[float] | None = None):
         self.stimuli = _checked_stimuli(stimuli)
         self.target = labels if callable(labels) else None
         self.labels = None if callable(labels) else _checked_labels(labels, len(self.stimuli))
@@ -62,32 +60,41 @@ class Task(eqx.Module):
     def sample(
         self, key: Key, n: int, *, stratified: bool = True, dtype: Any = jnp.float32
     ) -> tuple[Samples, Float[jax.Array, " n"]]:
-        """n samples with their labels, class after class if stratified, else each of a class drawn at random.
+        """n samples with their labels, class after class if stratified, else each of a class drawn at random."""
+        x, classes = self.draw(key, n, stratified, dtype)
+        return x, self.label(x, classes)
 
-        A random class per sample costs one full batch of every class.
-        """
+    def draw(self, key: Key, n: int, stratified: bool, dtype: Any) -> tuple[Samples, Int[jax.Array, " n"]]:
+        """n samples with their classes. A random class per sample costs one full batch of every class."""
         keys = jax.random.split(key, len(self.stimuli) + 1)
         if stratified:
             counts = self.counts(n)
-            classes = np.repeat(np.arange(len(counts)), counts)
             draws = [s.sample(k, c, dtype=dtype) for s, k, c in zip(self.stimuli, keys, counts, strict=False)]
-            x = jnp.concatenate(draws)
-        else:
-            edges = jnp.asarray(np.cumsum(self.proportions)[:-1], jnp.float32)
-            classes = jnp.searchsorted(edges, jax.random.uniform(keys[-1], (n,), jnp.float32), side="right")
-            draws = jnp.stack([s.sample(k, n, dtype=dtype) for s, k in zip(self.stimuli, keys, strict=False)])
-            x = draws[classes, jnp.arange(n)]
-        return x, self.label(x, classes)
+            return jnp.concatenate(draws), self.classes(n)
+        edges = jnp.asarray(np.cumsum(self.proportions)[:-1], jnp.float32)
+        classes = jnp.searchsorted(edges, jax.random.uniform(keys[-1], (n,), jnp.float32), side="right")
+        draws = jnp.stack([s.sample(k, n, dtype=dtype) for s, k in zip(self.stimuli, keys, strict=False)])
+        return draws[classes, jnp.arange(n)], classes.astype(jnp.int32)
+
+    def classes(self, n: int) -> Int[jax.Array, " n"]:
+        """The classes of a stratified batch, in order."""
+        counts = self.counts(n)
+        return jnp.asarray(np.repeat(np.arange(len(counts), dtype=np.int32), counts))
 
     def label(self, x: Samples, classes: Any) -> Float[jax.Array, " n"]:
         """The labels of samples whose classes are known."""
         if self.target is not None:
-            return jnp.asarray(self.target(x), x.dtype)
+            labels = jnp.asarray(self.target(x), x.dtype)
+            if labels.shape != x.shape[:1]:
+                raise wrong(
+                    "Task", "labels", labels.shape, f"a function that gives one number per sample, {x.shape[:1]}"
+                )
+            return labels
         return jnp.asarray(self.labels, x.dtype)[classes]
 
 
 def _checked_stimuli(stimuli: Sequence[AbstractStimulus]) -> tuple[AbstractStimulus, ...]:
-    if isinstance(stimuli, AbstractStimulus) or not all(isinstance(s, AbstractStimulus) for s in stimuli):
+    if not isinstance(stimuli, Sequence) or not all(isinstance(s, AbstractStimulus) for s in stimuli):
         raise wrong("Task", "stimuli", stimuli, "a list of stimuli, one per class")
     if not stimuli:
         raise wrong("Task", "stimuli", stimuli, "at least one stimulus")
@@ -98,23 +105,20 @@ def _checked_stimuli(stimuli: Sequence[AbstractStimulus]) -> tuple[AbstractStimu
 
 
 def _checked_labels(labels: Any, classes: int) -> np.ndarray:
-    array = np.asarray(labels)
-    if array.shape != (classes,) or array.dtype.kind not in "iuf" or not np.all(np.isfinite(array)):
-        raise wrong("Task", "labels", labels, f"{classes} finite numbers, one per class")
+    expected = f"{classes} finite numbers, one per class"
+    array = finite_array("Task", "labels", labels, expected)
+    if array.shape != (classes,):
+        raise wrong("Task", "labels", labels, expected)
     return array.astype(float)
 
 
 def _checked_proportions(proportions: Sequence[float] | None, classes: int) -> tuple[float, ...]:
     if proportions is None:
         return (1 / classes,) * classes
-    array = np.asarray(proportions)
-    if (
-        array.shape != (classes,)
-        or array.dtype.kind not in "iuf"
-        or not np.all(array > 0)
-        or abs(array.sum() - 1) > 1e-9
-    ):
-        raise wrong("Task", "proportions", proportions, f"{classes} positive numbers that sum to 1")
+    expected = f"{classes} positive numbers that sum to 1"
+    array = finite_array("Task", "proportions", proportions, expected)
+    if array.shape != (classes,) or not np.all(array > 0) or abs(array.sum() - 1) > 1e-9:
+        raise wrong("Task", "proportions", proportions, expected)
     return tuple(float(share) for share in array)
 
 

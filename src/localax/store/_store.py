@@ -61,9 +61,7 @@ class Store:
         """
         path = self.root / (checked_name(run) if isinstance(run, str) else spec_hash(run))
         if path.is_symlink():
-            raise ValueError(
-                f"{path}: is a link, which a store does not follow; remove it or use another name"
-            )
+            raise ValueError(f"{path}: is a link, which a store does not follow; remove it or use another name")
         return path
 
     def finished(self, run: Mapping[str, Any] | str) -> bool:
@@ -110,9 +108,7 @@ class Store:
         run = self.find(ref)
         path = self.root / run.name / checked_name(file)
         if file not in run.files:
-            raise ValueError(
-                f"run {run.name!r} has no file {file!r}; it has {', '.join(run.files) or 'none'}"
-            )
+            raise ValueError(f"run {run.name!r} has no file {file!r}; it has {', '.join(run.files) or 'none'}")
         data = path.read_bytes()
         if hashlib.sha256(data).hexdigest() != run.files[file]:
             raise ValueError(
@@ -130,14 +126,8 @@ class Store:
                 raise ValueError(f"{path}: {error}") from error
         matches = [run for run in self.list() if run.name.startswith(ref) or run.hash.startswith(ref)]
         if len(matches) != 1:
-            found = (
-                f"is the beginning of {', '.join(run.name for run in matches[:5])}"
-                if matches
-                else "is no run"
-            )
-            raise ValueError(
-                f"{ref!r} {found} in {self.root}; give the name or hash of one that is listed there"
-            )
+            found = f"is the beginning of {', '.join(run.name for run in matches[:5])}" if matches else "is no run"
+            raise ValueError(f"{ref!r} {found} in {self.root}; give the name or hash of one that is listed there")
         return matches[0]
 
     def list(self) -> list[Run]:
@@ -158,9 +148,7 @@ class Store:
         """Delete a run by its full name or hash; what is neither a run nor named like one is refused."""
         path = self.folder(name)
         if not path.is_dir():
-            raise ValueError(
-                f"{name!r} is no run in {self.root}; give the full name of one that is listed there"
-            )
+            raise ValueError(f"{name!r} is no run in {self.root}; give the full name of one that is listed there")
         if not is_hash(name):
             _refuse_foreign(path)
         with self._temporary() as aside:

@@ -1,0 +1,120 @@
+"""Panels to pictures. No science here: a panel says what its numbers are, this file only where the ink goes."""
+
+import functools
+import io
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Canvas
+
+from .._record import Fields, Figure, Heatmap, Histogram, Lines, Panel, Scatter, Table
+
+STYLE = Path(__file__).with_name("localax.mplstyle")
+_DASHES = ("-", "--", ":", "-.")
+_MARKERS = "osD^vPX*"
+_NO_DATE = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {"Software": None}}
+
+
+def drawable(figure: Figure) -> bool:
+    """Whether a figure has anything but tables."""
+    return any(not isinstance(panel, Table) for row in figure.rows for panel in row)
+
+
+def picture(figure: Figure, form: str) -> bytes:
+    """A figure as svg, pdf or png; the same figure gives the same bytes."""
+    with mpl.rc_context(fname=STYLE):
+        columns = max(len(row) for row in figure.rows)
+        canvas = Canvas(figsize=(2.5 * columns, 1.55 * len(figure.rows) + 0.2))
+        grid = canvas.subplots(len(figure.rows), columns, squeeze=False)
+        for i, row in enumerate(figure.rows):
+            for ax, panel in zip(grid[i], row, strict=False):
+                draw(panel, ax)
+            for ax in grid[i, len(row) :]:
+                ax.set_axis_off()
+            if i < len(figure.labels):
+                grid[i, 0].set_ylabel(figure.labels[i], fontsize=9, fontweight="bold")
+        out = io.BytesIO()
+        canvas.savefig(out, format=form, metadata=_NO_DATE[form])
+    return out.getvalue()
+
+
+@functools.singledispatch
+def draw(panel: Panel, ax: Axes) -> None:
+    """Draw one panel."""
+    raise TypeError(f"no way to draw a {type(panel).__name__}")
+
+
+def _labels(ax: Axes, title: str, xlabel: str = "", ylabel: str = "") -> None:
+    ax.set_title(title)
+    ax.set_xlabel(xlabel)
+    ax.set_ylabel(ylabel)
+
+
+@draw.register
+def _(panel: Lines, ax: Axes) -> None:
+    for i, (name, y) in enumerate(panel.curves.items()):
+        ax.plot(panel.x, y, _DASHES[i % len(_DASHES)], label=name)
+        if name in panel.points:
+            ax.plot(panel.x, panel.points[name], _MARKERS[i % len(_MARKERS)], color=f"C{i}", ms=2.2, mew=0)
+    if panel.logx:
+        ax.set_xscale("log")
+    if panel.logy:
+        ax.set_yscale("log")
+    if 1 < len(panel.curves) <= 8:
+        ax.legend()
+    _labels(ax, panel.title, panel.xlabel, panel.ylabel)
+
+
+@draw.register
+def _(panel: Fields, ax: Axes) -> None:
+    if panel.values.ndim == 2:
+        ax.plot(panel.values.T, lw=0.9)
+        ax.axhline(0, color="0.8", lw=0.5, zorder=0)
+    else:
+        tiles = _tiled(panel.values)
+        reach = np.nanmax(np.abs(tiles)) or 1.0
+        ax.imshow(tiles, vmin=-reach, vmax=reach)
+        ax.set_axis_off()
+    _labels(ax, panel.title)
+
+
+def _tiled(images: np.ndarray) -> np.ndarray:
+    """Images on a near-square grid with a gap of one pixel, each scaled to its own largest value."""
+    count, height, width = images.shape
+    columns = int(np.ceil(np.sqrt(count)))
+    rows = -(-count // columns)
+    sheet = np.full((rows * (height + 1) - 1, columns * (width + 1) - 1), np.nan)
+    for i, image in enumerate(images):
+        top, left = (i // columns) * (height + 1), (i % columns) * (width + 1)
+        sheet[top : top + height, left : left + width] = image / (np.abs(image).max() or 1.0)
+    return sheet
+
+
+@draw.register
+def _(panel: Heatmap, ax: Axes) -> None:
+    reach = np.nanmax(np.abs(panel.values)) or 1.0
+    shown = ax.imshow(panel.values, vmin=-reach, vmax=reach, aspect="auto", origin="lower", extent=panel.extent)
+    ax.figure.colorbar(shown, ax=ax, shrink=0.8)
+    _labels(ax, panel.title, panel.xlabel, panel.ylabel)
+
+
+@draw.register
+def _(panel: Histogram, ax: Axes) -> None:
+    ax.stairs(panel.density, panel.edges, fill=True, color="0.75", label="sampled")
+    if panel.exact is not None:
+        ax.stairs(panel.exact, panel.edges, color="C1", lw=1.0, label="exact")
+    ax.set_yticks([])
+    _labels(ax, panel.title, panel.xlabel)
+
+
+@draw.register
+def _(panel: Scatter, ax: Axes) -> None:
+    for i, (name, (x, y, error)) in enumerate(panel.groups.items()):
+        ax.errorbar(x, y, error, fmt=_MARKERS[i % len(_MARKERS)], ms=3, lw=0.7, label=name)
+    if panel.logx:
+        ax.set_xscale("log")
+    if len(panel.groups) > 1:
+        ax.legend()
+    _labels(ax, panel.title, panel.xlabel, panel.ylabel)

@@ -1,0 +1,177 @@
+"""The compiled loop: all settings, streams and seeds at once, many steps and records a call.
+
+Bounds are traced, so one compilation serves runs of any length, and cutting a run into calls changes no number.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+
+from .._types import Array, Float, Int
+from ..networks import AbstractNetwork, Parameters
+from ..stimuli import Task
+from ._estimators import AbstractEstimator, Batch
+from ._records import Snapshot
+from ._stream import Order, Stream
+
+SLOTS = 32
+"""Records a call makes at most; a shorter call leaves the rest empty."""
+
+
+class Problem(eqx.Module):
+    """What is trained, on what, and how: everything that does not change during a run."""
+
+    task: Task
+    network: AbstractNetwork
+    estimator: AbstractEstimator
+    stream: Stream
+    rate: Array
+    keys: Array
+    probe: tuple[Array, Array]
+    criterion: Callable = eqx.field(static=True)
+    optimiser: Callable[[Any], optax.GradientTransformation] = eqx.field(static=True)
+    records: tuple[tuple[str, Callable], ...] = eqx.field(static=True)
+    bound: float = eqx.field(static=True)
+    swept: bool = eqx.field(static=True)
+    """Whether there is an axis of settings."""
+    swept_task: bool = eqx.field(static=True)
+    """Whether the task, and so the data, differ between settings."""
+
+    def over_settings(self, f: Callable, task: int | None, data: int | None, rest: int) -> Callable:
+        """f(task, data, *rest) mapped over the axis of settings, if there is one."""
+        if not self.swept:
+            return f
+        task_axis = task if self.swept_task else None
+        data_axis = data if self.swept_task else None
+        return jax.vmap(f, (task_axis, data_axis, *(0,) * rest))
+
+    def over_streams(self, f: Callable, *axes: int | None) -> Callable:
+        """f mapped over streams, if there is more than one."""
+        return jax.vmap(f, axes) if self.keys.shape[0] > 1 else f
+
+
+class State(eqx.Module):
+    """What changes during a run; leading axes [setting,] [stream,] seed."""
+
+    parameters: Parameters
+    optimiser: Any
+    order: Order
+    alive: Array
+    died: Int[Array, "..."]
+    """The step at which a seed diverged, or -1."""
+
+
+def target(network: AbstractNetwork, task: Task, x: Float[Array, "n *pixels"], classes: Int[Array, " n"]) -> Array:
+    """What a network should give: the label, the class one-hot, or the input itself."""
+    if network.reconstructs:
+        return x.reshape(x.shape[0], -1).T
+    if network.outputs > 1:
+        return jax.nn.one_hot(classes, network.outputs, dtype=x.dtype, axis=0)
+    return task.label(x, classes)
+
+
+def _retarget(network: AbstractNetwork, task: Task) -> Callable | None:
+    if network.reconstructs:
+        return lambda x: x.reshape(x.shape[0], -1).T
+    return task.target if network.outputs == 1 else None
+
+
+def start(problem: Problem, parameters: Parameters) -> State:
+    """The state before the first step."""
+    moments = problem.over_streams(jax.vmap(lambda r, p: problem.optimiser(r).init(p), (None, 0)), None, 0)
+    moments = jax.vmap(moments) if problem.swept else moments
+    orders = jax.vmap(problem.stream.start) if problem.swept_task else problem.stream.start
+    order, streams, axis = orders(problem.task), problem.keys.shape[0], int(problem.swept_task)
+    if streams > 1:
+        order = jax.tree.map(lambda entry: jnp.repeat(jnp.expand_dims(entry, axis), streams, axis), order)
+    shape = parameters.weights.shape[: 1 + int(problem.swept) + int(streams > 1)]
+    died = jnp.full(shape, -1, jnp.int32)
+    return State(parameters, moments(problem.rate, parameters), order, jnp.ones(shape, bool), died)
+
+
+@eqx.filter_jit
+def advance(problem: Problem, state: State, previous: Parameters, first: Array, stops: Array):
+    """Run from step ``first`` through each of ``stops``, recording at every one.
+
+    Gives the state, the parameters at the last stop, and the records with a leading axis of stops. A stop that lies
+    behind runs nothing.
+    """
+
+    def to_stop(carry, stop):
+        step, state, previous = carry
+        state = jax.lax.fori_loop(step, stop, lambda i, s: _step(problem, s, i), state)
+        here = jnp.maximum(step, stop)
+        return (here, state, state.parameters), _record(problem, state.parameters, previous)
+
+    (_, state, previous), records = jax.lax.scan(to_stop, (first, state, previous), stops)
+    return state, previous, records
+
+
+@eqx.filter_jit
+def record(problem: Problem, parameters: Parameters):
+    """The records at the start."""
+    return _record(problem, parameters, parameters)
+
+
+def _step(problem: Problem, state: State, step: Int[Array, ""]) -> State:
+    def draw(task, order, key):
+        x, classes, order = problem.stream.next(task, order, key, step)
+        return x, target(problem.network, task, x, classes), order
+
+    keys = problem.keys if problem.keys.shape[0] > 1 else problem.keys[0]
+    drawn = problem.over_streams(draw, None, 0, 0)
+    if problem.swept_task:
+        drawn = jax.vmap(drawn, (0, 0, None))
+    x, y, order = drawn(problem.task, state.order, keys)
+
+    def update(task, data, rate, parameters, optimiser, alive, died):
+        inner = jax.vmap(lambda *args: _update(problem, task, data, rate, step, *args))
+        return inner(parameters, optimiser, alive, died)
+
+    def streams(task, data, rate, *rest):
+        return problem.over_streams(update, None, 0, None, 0, 0, 0, 0)(task, data, rate, *rest)
+
+    every = problem.over_settings(streams, 0, 0, 5)
+    parameters, optimiser, alive, died = every(
+        problem.task, (x, y), problem.rate, state.parameters, state.optimiser, state.alive, state.died
+    )
+    return State(parameters, optimiser, order, alive, died)
+
+
+def _update(problem: Problem, task, data, rate, step, parameters, optimiser, alive, died):
+    """One step of one network; a step that leaves finite numbers behind is not taken, and ends that network's run."""
+    batch = Batch(*data, _retarget(problem.network, task))
+    loss = lambda p: problem.estimator.loss(problem.network, problem.criterion, p, batch)  # noqa: E731
+    gradient = jax.grad(loss)(parameters)
+    change, moved = problem.optimiser(rate).update(gradient, optimiser, parameters)
+    after = optax.apply_updates(parameters, change)
+    size = sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(after))
+    good = alive & (size < problem.bound**2)  # false for NaN too
+    keep = lambda new, old: jnp.where(good, new, old)  # noqa: E731
+    died = jnp.where(alive & ~good, step + 1, died)
+    return jax.tree.map(keep, after, parameters), jax.tree.map(keep, moved, optimiser), good, died
+
+
+def _record(problem: Problem, parameters: Parameters, previous: Parameters) -> dict[str, Any]:
+    """The parameters and every record, of all networks."""
+
+    def one(task, data, now, before):
+        x, classes = data
+        goal = target(problem.network, task, x, classes)
+        snapshot = Snapshot(problem.network, now, before, x, goal, classes, task.labels, problem.criterion)
+        return {name: f(snapshot) for name, f in problem.records}
+
+    seeds = jax.vmap(one, (None, None, 0, 0))
+    streams = problem.over_streams(seeds, None, None, 0, 0)
+    every = problem.over_settings(streams, 0, 0, 2)
+    return {"parameters": parameters, "records": every(problem.task, problem.probe, parameters, previous)}
+
+
+def draw_probe(stream: Stream, task: Task, key: Array, n: int, swept_task: bool) -> tuple[Array, Array]:
+    """A batch that is the same at every record, one for each task."""
+    one = lambda t: t.draw(key, n, stream.stratified, stream.dtype)  # noqa: E731
+    return jax.vmap(one)(task) if swept_task else one(task)

@@ -1,0 +1,27 @@
+"""Numeric flags and the shape of random tests, in one place."""
+
+import os
+
+os.environ.setdefault("NPROC", "1")  # one XLA thread per process, read when JAX starts
+
+import jax
+import pytest
+from hypothesis import HealthCheck, settings
+
+# The same examples on every run: a failure that comes and goes helps nobody. Compilation makes first examples slow.
+settings.register_profile(
+    "localax",
+    derandomize=True,
+    deadline=None,
+    max_examples=10,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+settings.load_profile("localax")
+
+
+@pytest.fixture
+def x64():
+    """JAX in float64. Samplers are float32 by default, so this is not switched on for everyone."""
+    with jax.enable_x64(True):
+        yield

@@ -1,0 +1,74 @@
+"""What several tests share: comparison within six standard errors, dense matrices by plain loops, random settings."""
+
+from typing import Any
+
+import jax
+import numpy as np
+from hypothesis import assume
+from hypothesis import strategies as st
+
+from localax._settings import Setting, settings_of
+from localax.stimuli import AbstractStimulus, Report, _battery
+
+SIGMAS = 6.0
+RARE = 2e-9
+"""The chance of a six-sigma event: the p-value below which a test fails."""
+
+STATEMENTS = ("mean", "covariance", "marginal", "translation invariance", "sign symmetry")
+"""The items of the battery that compare samples with what a stimulus says of itself; cheap, as they compile nothing."""
+
+
+def assert_within(samples: np.ndarray, truth: Any, rounding: float = 1e-6) -> None:
+    """Means over the first axis agree with the truth to six standard errors, and to float32 rounding."""
+    samples = np.asarray(samples, float)
+    error = samples.std(0) / np.sqrt(len(samples))
+    gap = np.abs(samples.mean(0) - truth)
+    assert np.all(gap <= SIGMAS * error + rounding), f"off by {np.max(gap / (error + rounding)):.1f} standard errors"
+
+
+def matrix(row: np.ndarray) -> np.ndarray:
+    """The covariance matrix of a ring or torus, entry by entry."""
+    pixels = list(np.ndindex(row.shape))
+    return np.array(
+        [[row[tuple((a - b) % n for a, b, n in zip(p, q, row.shape, strict=True))] for q in pixels] for p in pixels]
+    )
+
+
+def statements(stimulus: AbstractStimulus, n: int = 5000, seed: int = 0) -> Report:
+    """The part of the battery that compares samples with exact statements."""
+    subject = _battery._Subject(stimulus, seed, np.asarray(stimulus.sample(jax.random.key(seed), n)))
+    return Report(
+        type(stimulus).__name__,
+        tuple(_battery._run(name, _battery.ITEMS[name], subject) for name in STATEMENTS),
+    )
+
+
+# Any object of the package, with settings drawn from what its annotations call typical --------------------------------
+
+
+def built(cls: type, size: int | tuple[int, int] = 40) -> st.SearchStrategy:
+    """Instances of a class, whose settings are read off its annotations."""
+    values = {name: _values(setting, size) for name, setting in settings_of(cls).items()}
+    return st.fixed_dictionaries(values).map(lambda chosen: _construct(cls, chosen))
+
+
+def _values(setting: Setting, size: Any) -> st.SearchStrategy:
+    if setting.choices:
+        return st.sampled_from(setting.choices)
+    if setting.options:
+        return st.one_of([built(option, size) for option in setting.options()])
+    if setting.kind == "size":
+        return st.just(size)
+    if setting.kind is bool:
+        return st.booleans()
+    assert setting.typical, f"{setting.meaning!r} says nothing about typical values"
+    low, high = setting.typical
+    return st.integers(int(low), int(high)) if setting.kind is int else st.floats(low, high)
+
+
+def _construct(cls: type, chosen: dict[str, Any]) -> Any:
+    try:
+        return cls(**chosen)
+    except ValueError as error:
+        assume("is no covariance" not in str(error))  # refused with reason; that is tested elsewhere
+        raise
