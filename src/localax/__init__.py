@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-_ROOMS = ("analysis", "experiments", "networks", "report", "store", "stimuli", "training")
+_ROOMS = ("analysis", "experiments", "networks", "report", "store", "stimuli", "theory", "training")
 _NAMES = {
     "Task": "stimuli",
     "Trajectory": "_trajectory",
@@ -19,7 +19,7 @@ _NAMES = {
 __all__ = ["__version__", *_ROOMS, *_NAMES]
 
 if TYPE_CHECKING:
-    from . import analysis, experiments, networks, report, stimuli, store, training
+    from . import analysis, experiments, networks, report, stimuli, store, theory, training
     from ._math import enable_x64
     from ._trajectory import Trajectory
     from .stimuli import Task

@@ -15,6 +15,7 @@ import numpy as np
 import pydantic
 
 Size = int | tuple[int, int]
+Number = int | float
 
 
 @dataclass(frozen=True)
@@ -28,11 +29,11 @@ class Setting:
 
     meaning: str
     kind: Any = float
-    gt: float | None = None
-    ge: float | None = None
-    lt: float | None = None
-    le: float | None = None
-    typical: tuple[float, float] | None = None
+    gt: Number | None = None
+    ge: Number | None = None
+    lt: Number | None = None
+    le: Number | None = None
+    typical: tuple[Number, Number] | None = None
     choices: tuple[Any, ...] = ()
     options: Callable[[], Iterable[type]] | None = None
     parameter: str | None = None
@@ -62,13 +63,13 @@ SizeField = Annotated[Size, SIZE]
 
 
 def settings_of(cls: type) -> dict[str, Setting]:
-    """The settings of a class: what its constructor takes and it or its fields annotate, in the constructor's order."""
+    """The settings of a class: its annotated fields that the constructor takes, in the constructor's order."""
+    hints = get_type_hints(cls, include_extras=True)
     notes = {
-        name: note
-        for annotated in (cls.__init__, cls)
-        for name, hint in get_type_hints(annotated, include_extras=True).items()
-        for note in getattr(hint, "__metadata__", ())
-        if isinstance(note, Setting)
+        s.parameter or name: s
+        for name, hint in hints.items()
+        for s in getattr(hint, "__metadata__", ())
+        if isinstance(s, Setting)
     }
     return {name: notes[name] for name in inspect.signature(cls).parameters if name in notes}
 

@@ -1,6 +1,9 @@
 """Fields that differ by a circular shift or a sign are the same solution of the same task."""
 
+import functools
+
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -20,6 +23,7 @@ class Alignment(eqx.Module):
     distance: Float[Array, "..."]
 
 
+@functools.partial(jax.jit, static_argnames="ndim")
 def align(w: Field, v: Field, *, ndim: int = 1) -> Alignment:
     """Shift and sign v so that it comes nearest to w in l2, by the largest circular cross-correlation.
 

@@ -36,8 +36,8 @@ def fit(
         return basis(parameters[:size]) @ parameters[size:] - target
 
     first = jax.vmap(jax.vmap(begin))(starts)
-    promise = jnp.argsort(jax.vmap(jax.vmap(lambda p: jnp.sum(residual(p) ** 2)))(first), axis=-1)
-    kept = jnp.take_along_axis(first, promise[:, :keep, None], axis=1)
+    _, promising = jax.lax.top_k(jax.vmap(jax.vmap(lambda p: -jnp.sum(residual(p) ** 2)))(first), keep)
+    kept = jnp.take_along_axis(first, promising[..., None], axis=1)
     ends, costs = jax.vmap(lambda p: _descend(residual, p, steps))(kept.reshape(-1, first.shape[-1]))
     exact = max(_EXACT, float(jnp.finfo(target.dtype).eps)) * jnp.sum(target**2)
     simplest = jnp.argmax(costs <= jnp.nanmin(costs) * (1 + _SLACK) + exact)

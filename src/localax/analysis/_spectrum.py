@@ -15,11 +15,13 @@ def spectrum(w: Field, *, ndim: int = 1) -> Float[Array, "..."]:
 
     Ring of n pixels: n//2 + 1 numbers, cosine and sine of one frequency together. Torus: height x (width//2
     + 1), where row ky stands for ky or ky - height, and a wave and its mirror image (-ky, -kx) share one
-    entry. The powers add up to sum w^2. A zero field has zero power; a field with a NaN has NaN power.
+    entry. The powers add up to sum w^2. A zero field has zero power; one that is not finite has NaN.
     """
     w = field(w, ndim)
     shape = w.shape[-ndim:]
-    power = jnp.abs(jnp.fft.rfftn(w, axes=tuple(range(-ndim, 0)))) ** 2
+    axes = tuple(range(-ndim, 0))
+    finite = jnp.all(jnp.isfinite(w), axis=axes, keepdims=True)
+    power = jnp.abs(jnp.fft.rfftn(jnp.where(finite, w, jnp.nan), axes=axes)) ** 2
     return power * jnp.asarray(_multiplicity(shape) / math.prod(shape), w.dtype)
 
 

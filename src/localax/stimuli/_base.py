@@ -2,7 +2,7 @@
 
 import abc
 import functools
-from typing import Any, Self
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -36,7 +36,7 @@ class AbstractStimulus(eqx.Module):
         """Covariance of every pixel with pixel 0: the first row of the (circulant) covariance matrix."""
 
     @classmethod
-    def pair(cls, size: int) -> tuple[Self, Self]:
+    def pair(cls, size: int) -> tuple["AbstractStimulus", "AbstractStimulus"]:
         """A short- and a long-lengthscale example of this stimulus, which every member of ``ALL`` has."""
         raise NotImplementedError(f"{cls.__name__} states no pair of examples of size {size}")
 

@@ -4,12 +4,12 @@ NLGP, Kur and the Gaussian are fillings of this one form; the covariance of the 
 correlation that the marginal knows (arcsin law, or a Hermite series).
 """
 
-from typing import Annotated, Self
+from typing import Annotated
 
 import equinox as eqx
 import numpy as np
 
-from .._settings import Setting, Size, SizeField, instance, validated
+from .._settings import Number, Setting, Size, SizeField, instance, validated
 from .._types import Key, Leaf, Row, Samples
 from ._base import AbstractStimulus
 from ._covariances import (
@@ -24,6 +24,8 @@ from ._covariances import (
 )
 from ._field import AbstractField, correlated_field
 from ._marginals import MARGINALS, AbstractNormalMap, Algebraic, Erf, Normal, Uniform
+
+BETWEEN = Setting("correlation of the Gaussian field", options=lambda: COVARIANCES, parameter="covariance")
 
 
 class AbstractCopula(AbstractStimulus):
@@ -58,24 +60,19 @@ class Copula(AbstractCopula):
     """A Gaussian field with any circulant covariance behind any marginal, variance 1."""
 
     size: SizeField = eqx.field(static=True)
+    between: Annotated[AbstractCovariance, BETWEEN]
     latent: Latent
     marginal: Annotated[AbstractNormalMap, Setting("law of one pixel", options=lambda: MARGINALS)]
 
-    def __init__(
-        self,
-        size: Size,
-        covariance: Annotated[
-            AbstractCovariance, Setting("correlation of the Gaussian field", options=lambda: COVARIANCES)
-        ],
-        marginal: AbstractNormalMap,
-    ):
+    def __init__(self, size: Size, covariance: AbstractCovariance, marginal: AbstractNormalMap):
         (self.size,) = validated(Copula, size=size)
-        instance(Copula, "covariance", covariance, AbstractCovariance, "a covariance, such as Exponential(2)")
+        expected = "a covariance, such as Exponential(2)"
+        self.between = instance(Copula, "covariance", covariance, AbstractCovariance, expected)
         self.marginal = instance(Copula, "marginal", marginal, AbstractNormalMap, "a marginal, such as Uniform()")
         self.latent = Latent(self.size, covariance)
 
     @classmethod
-    def pair(cls, size: int) -> tuple[Self, Self]:
+    def pair(cls, size: int) -> tuple["Copula", "Copula"]:
         return cls(size, Exponential(1), Uniform()), cls(size, Exponential(3), Uniform())
 
 
@@ -93,7 +90,7 @@ class Gaussian(AbstractCopula):
         self.marginal = Normal()
 
     @classmethod
-    def pair(cls, size: int) -> tuple[Self, Self]:
+    def pair(cls, size: int) -> tuple["Gaussian", "Gaussian"]:
         return cls(size, 1), cls(size, 3)
 
 
@@ -112,7 +109,7 @@ class NLGP(AbstractCopula):
         self.marginal = Erf(gain)
 
     @classmethod
-    def pair(cls, size: int) -> tuple[Self, Self]:
+    def pair(cls, size: int) -> tuple["NLGP", "NLGP"]:
         return cls(size, 1, 3), cls(size, 3, 3)
 
 
@@ -131,7 +128,7 @@ class Kur(AbstractCopula):
         self.marginal = Algebraic(k)
 
     @classmethod
-    def pair(cls, size: int) -> tuple[Self, Self]:
+    def pair(cls, size: int) -> tuple["Kur", "Kur"]:
         return cls(size, 1, 5), cls(size, 3, 5)
 
 
@@ -148,6 +145,6 @@ def latent_covariance(marginal: AbstractNormalMap, wanted) -> Circulant:
     return Circulant(latent)
 
 
-def gain_from_ig22(gain: float) -> float:
+def gain_from_ig22(gain: Number) -> float:
     """The gain of this package for a gain in the convention of Ingrosso and Goldt 2022, erf(g z / sqrt 2)."""
-    return gain / np.sqrt(2)
+    return float(gain / np.sqrt(2))

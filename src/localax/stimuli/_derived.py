@@ -1,7 +1,7 @@
 """Stimuli made from other stimuli: the Gaussian with the same covariance, and a filtered version."""
 
 import abc
-from typing import Annotated, Self
+from typing import Annotated
 
 import equinox as eqx
 import jax
@@ -102,7 +102,7 @@ class GaussianClone(AbstractStimulus):
         return bool(np.all(self.location == 0))
 
     @classmethod
-    def pair(cls, size: int) -> tuple[Self, Self]:
+    def pair(cls, size: int) -> tuple["GaussianClone", "GaussianClone"]:
         short, long = Ising.pair(size)
         return cls(short), cls(long)
 
@@ -202,7 +202,7 @@ class Filtered(AbstractStimulus):
         return self.stimulus.sign_symmetric
 
     @classmethod
-    def pair(cls, size: int) -> tuple[Self, Self]:
+    def pair(cls, size: int) -> tuple["Filtered", "Filtered"]:
         short, long = NLGP.pair(size)
         return cls(short, CentreSurround()), cls(long, CentreSurround())
 

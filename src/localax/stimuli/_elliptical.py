@@ -2,7 +2,7 @@
 
 import abc
 from collections.abc import Callable
-from typing import Annotated, Self
+from typing import Annotated
 
 import equinox as eqx
 import jax
@@ -188,7 +188,7 @@ class Elliptical(AbstractStimulus):
         return self.radial.marginal(self.dimension)
 
     @classmethod
-    def pair(cls, size: int) -> tuple[Self, Self]:
+    def pair(cls, size: int) -> tuple["Elliptical", "Elliptical"]:
         return cls(size, 1, Shell()), cls(size, 3, Shell())
 
 

@@ -1,7 +1,7 @@
 """Somebody's own data, and patches of the photographs that ship with scikit-learn and scikit-image."""
 
 import functools
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
 import equinox as eqx
 import jax
@@ -53,7 +53,7 @@ class Empirical(AbstractStimulus):
         return False
 
     @classmethod
-    def pair(cls, size: int) -> tuple[Self, Self]:
+    def pair(cls, size: int) -> tuple["Empirical", "Empirical"]:
         draws = (stimulus.sample(jax.random.key(i), 2000) for i, stimulus in enumerate(NLGP.pair(size)))
         short, long = (cls(np.asarray(draw)) for draw in draws)
         return short, long
@@ -146,7 +146,7 @@ class NaturalPatches(AbstractStimulus):
         return False
 
     @classmethod
-    def pair(cls, size: int) -> tuple[Self, Self]:
+    def pair(cls, size: int) -> tuple["NaturalPatches", "NaturalPatches"]:
         return cls(size, "whitened"), cls(size, "raw")
 
 

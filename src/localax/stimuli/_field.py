@@ -5,6 +5,7 @@ small matrices for a separable torus, and beyond that noise drawn directly in Fo
 """
 
 import abc
+import math
 
 import equinox as eqx
 import jax
@@ -83,7 +84,7 @@ class SpectralField(AbstractField):
 
     def colour(self, noise: Samples) -> Samples:
         axes = tuple(range(1, noise.ndim))
-        unit = jnp.asarray(self.amplitude * np.sqrt(2 / np.prod(self.shape)), noise.dtype)
+        unit = jnp.asarray(self.amplitude, noise.dtype) * math.sqrt(2 / math.prod(self.shape))
         return jnp.fft.irfftn(jnp.fft.rfftn(noise, axes=axes) * unit, s=self.shape, axes=axes)
 
 

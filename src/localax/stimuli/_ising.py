@@ -4,7 +4,7 @@ The bonds x_i x_{i+1} are independent, -1 with probability 1/(1 + e^{2J}), condi
 round the ring with the parity still owed. That parity is x_i x_0, so one bit of state is enough.
 """
 
-from typing import Annotated, Self
+from typing import Annotated
 
 import equinox as eqx
 import jax
@@ -63,7 +63,7 @@ class Ising(AbstractStimulus):
         return Bernoulli()
 
     @classmethod
-    def pair(cls, size: int) -> tuple[Self, Self]:
+    def pair(cls, size: int) -> tuple["Ising", "Ising"]:
         return cls(size, 0.3), cls(size, 1.2)
 
 

@@ -1,6 +1,6 @@
 """Pulses: binary patterns whose lengthscale is the length of a run of equal pixels."""
 
-from typing import Annotated, Self
+from typing import Annotated
 
 import equinox as eqx
 import jax
@@ -84,7 +84,7 @@ class SinglePulse(AbstractStimulus):
         return self.complement and self.support == (-1, 1)
 
     @classmethod
-    def pair(cls, size: int) -> tuple[Self, Self]:
+    def pair(cls, size: int) -> tuple["SinglePulse", "SinglePulse"]:
         """Pulses of 5-10% and of 20-25% of the ring, as in the authors' runs."""
         short, long = (size // 20 + 1, size // 10), (size // 5 + 1, size // 4)
         return cls(size, min(short), max(short)), cls(size, min(long), max(long))
@@ -120,5 +120,5 @@ class BlockPulse(AbstractStimulus):
         return Bernoulli()
 
     @classmethod
-    def pair(cls, size: int) -> tuple[Self, Self]:
+    def pair(cls, size: int) -> tuple["BlockPulse", "BlockPulse"]:
         return cls(size, 2), cls(size, min(6, size))

@@ -8,11 +8,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._settings import finite_array, wrong
+from .._settings import Number, checked_count, finite_array, wrong
 from .._types import Float, Int, Key, Leaf, Samples
 from ._base import AbstractStimulus
 
-Labels = Sequence[float] | np.ndarray | Callable
+Labels = Sequence[Number] | np.ndarray | Callable
 
 
 class Task(eqx.Module):
@@ -27,7 +27,9 @@ class Task(eqx.Module):
     target: Callable | None = eqx.field(static=True)
     proportions: tuple[float, ...] = eqx.field(static=True)
 
-    def __init__(self, stimuli: Sequence[AbstractStimulus], labels: Labels, proportions: Sequence[float] | None = None):
+    def __init__(
+        self, stimuli: Sequence[AbstractStimulus], labels: Labels, proportions: Sequence[Number] | None = None
+    ):
         self.stimuli = _checked_stimuli(stimuli)
         self.target = labels if callable(labels) else None
         self.labels = None if callable(labels) else _checked_labels(labels, len(self.stimuli))
@@ -66,6 +68,7 @@ class Task(eqx.Module):
 
     def draw(self, key: Key, n: int, stratified: bool, dtype: Any) -> tuple[Samples, Int[jax.Array, " n"]]:
         """n samples with their classes. A random class per sample costs one full batch of every class."""
+        checked_count("Task", n)
         keys = jax.random.split(key, len(self.stimuli) + 1)
         if stratified:
             counts = self.counts(n)
@@ -93,7 +96,7 @@ class Task(eqx.Module):
         return jnp.asarray(self.labels, x.dtype)[classes]
 
 
-def _checked_stimuli(stimuli: Sequence[AbstractStimulus]) -> tuple[AbstractStimulus, ...]:
+def _checked_stimuli(stimuli: Any) -> tuple[AbstractStimulus, ...]:
     if not isinstance(stimuli, Sequence) or not all(isinstance(s, AbstractStimulus) for s in stimuli):
         raise wrong("Task", "stimuli", stimuli, "a list of stimuli, one per class")
     if not stimuli:
@@ -112,7 +115,7 @@ def _checked_labels(labels: Any, classes: int) -> np.ndarray:
     return array.astype(float)
 
 
-def _checked_proportions(proportions: Sequence[float] | None, classes: int) -> tuple[float, ...]:
+def _checked_proportions(proportions: Any, classes: int) -> tuple[float, ...]:
     if proportions is None:
         return (1 / classes,) * classes
     expected = f"{classes} positive numbers that sum to 1"
