@@ -58,7 +58,7 @@ class Ratio:
 
 def exactly(what: str, value: float, **target: float) -> Ratio:
     """A ratio that is counted, not timed."""
-    return Ratio(what, value, value, value, **target)
+    return Ratio(what, float(value), float(value), float(value), **target)
 
 
 def timed(what: str, above: Competitor, below: Competitor, rounds: int, **target: float) -> Ratio:

@@ -18,7 +18,7 @@ from jax.scipy.special import erf
 from rich.console import Console
 from rich.progress import Progress
 
-from localax import stimuli as lx
+from localax import stimuli
 from localax.stimuli import AbstractStimulus
 
 if __package__:
@@ -91,7 +91,7 @@ def tuned_metropolis(n: int) -> Competitor:
 
 
 def ising(rounds: int) -> Iterator[Ratio]:
-    ring = lx.Ising(N, COUPLING)
+    ring = stimuli.Ising(N, COUPLING)
     few = draw(ring, 500)
     yield timed("Metropolis, vmapped chains / Ising(40), 500", metropolis(500), few, rounds, at_least=1000)
     yield timed("Metropolis, tuned by hand / Ising(40), 500", tuned_metropolis(500), few, rounds)
@@ -107,20 +107,20 @@ def nlgp(rounds: int) -> Iterator[Ratio]:
     def parts(key):
         return erf(jax.random.normal(key, (BATCH, N)) @ matrix)
 
-    process = draw(lx.NLGP(N, 3, 3), BATCH)
+    process = draw(stimuli.NLGP(N, 3, 3), BATCH)
     yield timed("NLGP(40), 10,000 / normals, product and erf", process, parts, rounds, at_most=1.5)
 
 
 def long_rings(rounds: int) -> Iterator[Ratio]:
     for power in (10, 12, 14, 17):
         size, n = 2**power, 2 ** (19 - power)
-        field = draw(lx.Gaussian(size, 3), n)
+        field = draw(stimuli.Gaussian(size, 3), n)
         yield timed(f"Gaussian(2^{power}), {n} / normals", field, normals(n, size), rounds, at_most=2)
 
 
 def torus(rounds: int) -> Iterator[Ratio]:
     side, n = 256, 8
-    field = lx.Gaussian((side, side), 3)
+    field = stimuli.Gaussian((side, side), 3)
     yield timed(f"Gaussian(256, 256), {n} / normals", draw(field, n), normals(n, side, side), rounds)
     once, twice = (_bytes_of_draw(field, samples) for samples in (n, 2 * n))
     yield exactly("Gaussian(256, 256), bytes of 16 samples / of 8", twice / once, at_most=2.05)
@@ -140,10 +140,10 @@ def no_square_matrix(_: int) -> Iterator[Ratio]:
 
 
 FIELDS: tuple[Callable[[Any], AbstractStimulus], ...] = (
-    lambda size: lx.Gaussian(size, 3),
-    lambda size: lx.NLGP(size, 3, 3),
-    lambda size: lx.Kur(size, 3, 5),
-    lambda size: lx.Elliptical(size, 3, lx.Shell()),
+    lambda size: stimuli.Gaussian(size, 3),
+    lambda size: stimuli.NLGP(size, 3, 3),
+    lambda size: stimuli.Kur(size, 3, 5),
+    lambda size: stimuli.Elliptical(size, 3, stimuli.Shell()),
 )
 
 
@@ -169,11 +169,11 @@ def _peak(make: Callable[[], AbstractStimulus]) -> int:
 def bare(stimulus: AbstractStimulus, n: int) -> tuple[str, Competitor]:
     """The random numbers behind a draw, and what they are called."""
     match stimulus:
-        case lx.Ising() | lx.BlockPulse():
+        case stimuli.Ising() | stimuli.BlockPulse():
             return "uniforms", uniforms(n, N)
-        case lx.SinglePulse() | lx.NaturalPatches():
+        case stimuli.SinglePulse() | stimuli.NaturalPatches():
             return "3 integers a sample", integers(n, 3)
-        case lx.Empirical():
+        case stimuli.Empirical():
             return "1 integer a sample", integers(n, 1)
         case _:
             return "normals", normals(n, *stimulus.shape)
@@ -187,15 +187,21 @@ def others(rounds: int) -> Iterator[Ratio]:
 
 
 def _named() -> Iterator[tuple[str, AbstractStimulus]]:
-    for kind in lx.ALL:
-        if kind not in (lx.Copula, lx.Elliptical):
+    for kind in stimuli.ALL:
+        if kind not in (stimuli.Copula, stimuli.Elliptical):
             yield f"{kind.__name__}(40)", kind.pair(N)[1]
-    yield "NLGP(30, 30)", lx.NLGP((30, 30), 3, 3)
-    for radial in (lx.Surface(), lx.Shell(), lx.RadialStudentT(3)):
-        yield f"Elliptical(40), {type(radial).__name__}", lx.Elliptical(N, 3, radial)
-    laws = (lx.Uniform(), lx.Laplace(), lx.Bernoulli(), lx.StudentT(5), lx.GeneralizedNormal(4))
+    yield "NLGP(30, 30)", stimuli.NLGP((30, 30), 3, 3)
+    for radial in (stimuli.Surface(), stimuli.Shell(), stimuli.RadialStudentT(3)):
+        yield f"Elliptical(40), {type(radial).__name__}", stimuli.Elliptical(N, 3, radial)
+    laws = (
+        stimuli.Uniform(),
+        stimuli.Laplace(),
+        stimuli.Bernoulli(),
+        stimuli.StudentT(5),
+        stimuli.GeneralizedNormal(4),
+    )
     for law in laws:
-        yield f"Copula(40), {type(law).__name__}", lx.Copula(N, lx.SquaredExponential(3), law)
+        yield f"Copula(40), {type(law).__name__}", stimuli.Copula(N, stimuli.SquaredExponential(3), law)
 
 
 PARTS = (ising, nlgp, long_rings, torus, no_square_matrix, others)

@@ -131,6 +131,13 @@ def test_float32_stays_float32_and_agrees_with_float64(function, ndim):
             np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4)
 
 
+def test_other_results_are_float32_too():
+    w = np.float32(RNG(20).normal(size=(3, 4, N)))
+    for result in (la.tiling(w), la.spacing(w), la.align(w, w[0]), la.gate_agreement(w), la.excess_kurtosis(w)):
+        floats = [leaf for leaf in jax.tree.leaves(result) if jnp.issubdtype(leaf.dtype, jnp.floating)]
+        assert {leaf.dtype for leaf in floats} == {jnp.dtype(jnp.float32)}
+
+
 @pytest.mark.parametrize("function", [*MEASURES, *FITS], ids=name)
 def test_wrong_shapes_raise_one_line(function):
     for w, ndim, words in [
@@ -677,7 +684,6 @@ def test_excess_kurtosis_against_scipy():
     np.testing.assert_allclose(la.excess_kurtosis(np.array([1.0, -1.0, 1.0, -1.0])), -2)
     np.testing.assert_allclose(jax.vmap(jax.jit(la.excess_kurtosis))(h), stats.kurtosis(h, axis=-1), rtol=1e-9)
     assert np.isnan(la.excess_kurtosis(np.ones(7)))
-    assert la.excess_kurtosis(np.float32(h)).dtype == la.gate_agreement(np.float32(h)).dtype == jnp.float32
 
 
 # Components -------------------------------------------------------------------------------------------------------

@@ -6,11 +6,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from helpers import built
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, optimize, stats
 
+from helpers import built
 from localax.stimuli import (
     MARGINALS,
     AbstractMarginal,
@@ -111,28 +111,33 @@ def test_kurtosis_of_known_laws(law, truth):
 
 @pytest.mark.parametrize("law", [Erf(3), Algebraic(4.5), Algebraic(12), StudentT(9), GeneralizedNormal(0.7), Laplace()])
 def test_moments_of_the_map_are_the_stated_ones(law):
-    """E T(Z), E T(Z)^2 and E T(Z)^4 by scipy, so that variance 1 is no mere claim."""
+    """E T(Z)^2 and E T(Z)^4 by Simpson's rule, so that variance 1 is no mere claim."""
+    z = np.linspace(0, 30, 60001)
+    values = law._exactly(z)
 
     def moment(order):
-        return integrate.quad(lambda z: law._exactly(np.array([z]))[0] ** order * stats.norm._pdf(z), 0, 30)[0]
+        return float(integrate.simpson(values**order * stats.norm.pdf(z), x=z))
 
-    assert 2 * moment(2) == pytest.approx(1, abs=1e-6)  # quad's error estimate, and the table's 1e-9
+    assert 2 * moment(2) == pytest.approx(1, abs=1e-8)  # Simpson's error is h^4 = 6e-14, the table's 1e-9
     if law.excess_kurtosis() < 4:
-        assert 2 * moment(4) == pytest.approx(law.excess_kurtosis() + 3, abs=1e-5)
+        assert 2 * moment(4) == pytest.approx(law.excess_kurtosis() + 3, rel=1e-7)
 
 
-# The map, its tails, quantiles and distribution functions ---------------------------------------------------------------
+# The map, its tails, quantiles and distribution functions -------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("x64")
 @scipy_laws
 @pytest.mark.parametrize("sign", [-1, 1])
-def test_map_in_float64(law, truth, sign, x64):
+def test_map_in_float64(law, truth, sign):
     expected = truth.isf(stats.norm.sf(Z)) / truth.std()
     if truth.dist.name in ("t", "laplace"):  # isf loses digits where the share between 0 and x is small
         expected = np.where(Z < 1e-3, Z * stats.norm.pdf(0) / truth.pdf(0) / truth.std(), expected)
     found = law.from_normal(jnp.asarray(sign * Z))
     # 1e-9: the table's promise; near 0 scipy's isf(1/2 - tiny) knows tiny to 1e-16 only, and the line above to z.
-    assert np.all(np.abs(sign * np.asarray(found) - expected) <= 2e-9 * expected + 1e-15 + (Z < 1e-3) * 2 * Z * expected)
+    assert np.all(
+        np.abs(sign * np.asarray(found) - expected) <= 2e-9 * expected + 1e-15 + (Z < 1e-3) * 2 * Z * expected
+    )
 
 
 @scipy_laws
@@ -146,9 +151,10 @@ def test_map_in_float32(law, truth, sign):
     assert np.all(np.abs(sign * np.asarray(found, float) / expected - 1) < 2e-6 * (1 + z**2))
 
 
+@pytest.mark.usefixtures("x64")
 @pytest.mark.parametrize("k", [2.1, 3, 5, 30])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_kur_map_has_the_tail_of_the_algebraic_sigmoid(k, dtype, x64):
+def test_kur_map_has_the_tail_of_the_algebraic_sigmoid(k, dtype):
     z = np.linspace(0.25, 8, 32).astype(dtype)
     law = Algebraic(k)
     x = np.asarray(law.from_normal(jnp.asarray(z)), float) * float(law.norm)
@@ -160,6 +166,7 @@ def test_kur_map_has_the_tail_of_the_algebraic_sigmoid(k, dtype, x64):
 
 
 @pytest.mark.parametrize("cls", MARGINALS)
+@settings(max_examples=4)
 @given(data=st.data())
 def test_every_map_is_finite_increasing_and_odd(cls, data):
     law = data.draw(built(cls))
@@ -167,9 +174,13 @@ def test_every_map_is_finite_increasing_and_odd(cls, data):
     x = np.asarray(law.from_normal(z), float)
     assert np.all(np.isfinite(x))
     assert np.all(np.diff(x) >= -1e-4 * np.abs(x[1:]))  # float32 rounding, 2e-6 (1 + z^2/k) at the very most
-    np.testing.assert_allclose(x[z != 0], -x[::-1][z != 0], rtol=1e-6)
-    slopes = jax.vmap(jax.grad(law.from_normal))(z)
-    assert np.all(np.isfinite(slopes))
+    assert np.array_equal(law.from_normal(-z)[z != 0], -x[z != 0])
+    assert np.all(np.isfinite(slopes(law, z[np.abs(z) < 6])))  # float32 normals end at 5.9
+
+
+@jax.jit
+def slopes(law, z):
+    return jax.vmap(jax.grad(law.from_normal))(z)
 
 
 @scipy_laws
@@ -191,7 +202,7 @@ def test_discrete_and_steep_distribution_functions():
     np.testing.assert_allclose(law.cdf(x), expected, atol=1e-12)
 
 
-# Correlation maps -------------------------------------------------------------------------------------------------------
+# Correlation maps -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("k", "printed"), [(5, (0.1986, 0.4967, 0.7966)), (10, (0.1961, 0.4918, 0.7929)),
@@ -202,7 +213,7 @@ def test_kur_correlations_of_c11(k, printed):
 
 def by_trapezoid(law: AbstractMarginal, r: float, step: float) -> float:
     """E T(Z) T(Z') on a grid: exponentially accurate for smooth maps, and its own error is seen by halving the step."""
-    grid = np.arange(-14, 14 + step / 2, step)
+    grid = np.arange(-12, 12 + step / 2, step)
     z, w = grid[:, None], grid[None, :]
     weight = np.exp(-(z**2) / 2 - w**2 / 2) * step**2 / (2 * np.pi)
     other = r * z + np.sqrt(1 - r**2) * w
@@ -212,7 +223,7 @@ def by_trapezoid(law: AbstractMarginal, r: float, step: float) -> float:
 @pytest.mark.parametrize("law", [Algebraic(6), StudentT(8), Laplace(), GeneralizedNormal(4), Uniform(), Erf(1.1)])
 @pytest.mark.parametrize("r", [-0.6, 0.9])
 def test_correlation_by_two_dimensional_quadrature(law, r):
-    coarse, fine = (by_trapezoid(law, r, step) for step in (0.08, 0.04))
+    coarse, fine = (by_trapezoid(law, r, step) for step in (0.12, 0.06))
     assert law.correlation(np.array(r)) == pytest.approx(fine, abs=abs(fine - coarse) + 1e-7)
     assert abs(fine - coarse) < 2e-5  # so that the line above is a test
 
@@ -227,6 +238,7 @@ def test_arcsin_law(gain):
 
 
 @pytest.mark.parametrize("cls", MARGINALS)
+@settings(max_examples=4)
 @given(data=st.data())
 def test_correlation_maps_invert(cls, data):
     law = data.draw(built(cls))
@@ -272,7 +284,7 @@ def test_ig22_gain():
     np.testing.assert_allclose(law._exactly(z) * float(law.norm), theirs, rtol=1e-12)
 
 
-# Laws given by functions or values ---------------------------------------------------------------------------------------
+# Laws given by functions or values ------------------------------------------------------------------------------------
 
 
 def test_quantile_law_is_standardised():
@@ -288,9 +300,7 @@ def test_quantile_law_with_heavy_tails():
     assert heavy.excess_kurtosis() == math.inf
     assert Quantile(lambda p: -(p ** (-1 / 4))).excess_kurtosis() == math.inf
     light = Quantile(lambda p: 1 - (2 * p) ** (-1 / 8))  # 1 + |x| is Pareto(8)
-    second, fourth = (
-        integrate.quad(lambda x: x**m * 8 * (1 + x) ** -9, 0, np.inf)[0] for m in (2, 4)
-    )
+    second, fourth = (integrate.quad(lambda x, m: x**m * 8 * (1 + x) ** -9, 0, np.inf, args=(m,))[0] for m in (2, 4))
     assert light.excess_kurtosis() == pytest.approx(fourth / second**2 - 3, rel=1e-6)
     with pytest.raises(ValueError, match="finite, positive variance"):
         Quantile(lambda p: -(p**-0.5))

@@ -12,7 +12,11 @@ _ROOMS = ("analysis", "experiments", "networks", "report", "store", "stimuli", "
 _NAMES = {
     "Task": "stimuli",
     "Trajectory": "_trajectory",
+    "compare": "analysis",
     "enable_x64": "_math",
+    "load": "_trajectory",
+    "plot": "_notebook",
+    "runs": "_notebook",
     "train": "training",
 }
 
@@ -21,7 +25,9 @@ __all__ = ["__version__", *_ROOMS, *_NAMES]
 if TYPE_CHECKING:
     from . import analysis, experiments, networks, report, stimuli, store, theory, training
     from ._math import enable_x64
-    from ._trajectory import Trajectory
+    from ._notebook import plot, runs
+    from ._trajectory import Trajectory, load
+    from .analysis import compare
     from .stimuli import Task
     from .training import train
 

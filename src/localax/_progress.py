@@ -12,7 +12,7 @@ Update = Callable[[float], None]
 def progress_bar(title: str, *, show: bool = True, steps: int | None = None) -> Iterator[Update]:
     """Show a bar on the terminal's error stream while the block runs; with ``steps``, show steps per second too."""
     if not show or not sys.stderr.isatty():
-        yield lambda fraction: None
+        yield lambda _: None
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn

@@ -127,15 +127,15 @@ def instance(cls: type | str, name: str, value: Any, kind: type, expected: str) 
 
 def _number(cls: type | str, name: str, value: Any, setting: Setting) -> Any:
     array = finite_array(cls, name, value, setting.range)
-    if array.ndim or (setting.kind is int and array.dtype.kind == "f"):
+    if array.ndim > int(setting.sweep) or not array.size or (setting.kind is int and array.dtype.kind == "f"):
         raise wrong(cls, name, value, setting.range)
     inside = (
         (setting.gt is None or array > setting.gt)
-        and (setting.ge is None or array >= setting.ge)
-        and (setting.lt is None or array < setting.lt)
-        and (setting.le is None or array <= setting.le)
+        & (setting.ge is None or array >= setting.ge)
+        & (setting.lt is None or array < setting.lt)
+        & (setting.le is None or array <= setting.le)
     )
-    if not inside:
+    if not np.all(inside):
         raise wrong(cls, name, value, setting.range)
     return array.astype(np.int32 if setting.kind is int else np.float64)
 

@@ -32,8 +32,8 @@ def main() -> None:
     try:
         app()
     except (ValueError, OSError) as error:
-        line = " ".join(str(error).split())
-        print(f"localax: {line}", file=sys.stderr)
+        text = f"{error.strerror}: {error.filename}" if isinstance(error, OSError) and error.filename else str(error)
+        print(f"localax: {' '.join(text.split())}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
         print("localax: interrupted; what was finished is kept", file=sys.stderr)
@@ -68,6 +68,8 @@ SHELVES = {
     "marginals": ("stimuli", "MARGINALS"),
     "covariances": ("stimuli", "COVARIANCES"),
     "radials": ("stimuli", "RADIALS"),
+    "networks": ("networks", "ALL"),
+    "initialisers": ("networks", "INITIALISERS"),
     "experiments": ("experiments", "ALL"),
 }
 """What can be listed: the room and the tuple that holds it."""
@@ -147,6 +149,251 @@ def _publish(outcome: Any, out: Path, title: str, open_: bool, as_json: bool) ->
         webbrowser.open(page.resolve().as_uri())
     if not all(claim.as_expected for claim in outcome.claims):
         raise typer.Exit(1)
+
+
+@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def train(
+    context: typer.Context,
+    stimulus: Annotated[str | None, typer.Option(help="A stimulus, e.g. nlgp (see: localax list stimuli).")] = None,
+    network: Annotated[str | None, typer.Option(help="A network, e.g. committee (see: localax list networks).")] = None,
+    init: Annotated[str | None, typer.Option(help="An initialiser (see: localax list initialisers).")] = None,
+    set_: Annotated[list[str] | None, typer.Option("--set", help="Any setting, e.g. --set init.scale=0.1.")] = None,
+    store: Annotated[Path | None, typer.Option(help="Folder of stored runs.", file_okay=False)] = None,
+    fresh: Annotated[bool, typer.Option(help="Run even if the same run is stored.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Train a network and keep the run: fields, loss and a picture. [FILE.toml] [--SETTING VALUE]...
+
+    A file of settings in TOML may come first; flags override it. Every setting of the stimulus, the network, the initialiser and the run is a flag, for example
+    --gain 3 --lengthscale 1,3 --units 10 --activation sigmoid --bias true --rate 0.05 --steps 2000 --seeds 8.
+    A list gives one value per class.
+    """
+    from .training import read_spec
+
+    flags = list(context.args)
+    file = Path(flags.pop(0)) if flags and not flags[0].startswith("--") else None
+    chosen = {"stimulus": stimulus, "network": network, "init": init}
+    settings = _settings(file, {name: kind for name, kind in chosen.items() if kind}, flags, set_ or [])
+    spec = read_spec(settings)
+    _report_run(*_run_or_load(spec, store, fresh, quiet=as_json), as_json)
+
+
+def _settings(file: Path | None, kinds: dict[str, str], flags: list[str], pairs: list[str]) -> dict[str, Any]:
+    """Settings of a file, overridden by kinds, flags and --set pairs, in this order."""
+    import tomllib
+
+    from .training import Spec
+
+    settings: dict[str, Any] = {}
+    if file is not None:
+        try:
+            settings = tomllib.loads(file.read_text())
+        except tomllib.TOMLDecodeError as error:
+            raise ValueError(f"{file} is no TOML: {error}") from error
+    for part in ("stimulus", "network", "init"):
+        given = settings.get(part, {})
+        if part in kinds or not given:  # another kind starts from its own settings
+            default = Spec.model_fields[part].default
+            settings[part] = {"kind": kinds[part]} if part in kinds else dict(default)
+            settings[part] |= {} if part in kinds else given
+    for name, text in _flag_pairs(flags):
+        _put(settings, _owner(settings, name), text)
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        if not equals:
+            raise ValueError(f"--set takes name=value, e.g. --set init.scale=0.1, got {pair!r}")
+        _put(settings, tuple(name.split(".")), text)
+    settings["stimulus"] = _with_defaults(settings["stimulus"])
+    return settings
+
+
+def _flag_pairs(flags: list[str]) -> list[tuple[str, str]]:
+    """--name value and --name=value."""
+    pairs, rest = [], list(flags)
+    while rest:
+        name, equals, text = rest.pop(0).partition("=")
+        if not name.startswith("--") or not (equals or rest):
+            raise ValueError(f"expected --name value, got {name!r}")
+        pairs.append((name[2:].replace("-", "_"), text if equals else rest.pop(0)))
+    return pairs
+
+
+def _owner(settings: dict[str, Any], name: str) -> tuple[str, ...]:
+    """Where a flag belongs: the run, or its stimulus, network or initialiser."""
+    from ._settings import settings_of
+    from .training import SHELVES as PARTS
+    from .training import Spec, member
+
+    if name in Spec.model_fields and name not in PARTS:
+        return (name,)
+    known = []
+    for part, shelf in PARTS.items():
+        names = settings_of(member(shelf, part, settings[part].get("kind", "")))
+        if name in names:
+            return part, name
+        known += names
+    run = [field for field in Spec.model_fields if field not in PARTS]
+    raise ValueError(f"no setting --{name}; this run has {', '.join([*dict.fromkeys(known), *run])}")
+
+
+def _put(settings: dict[str, Any], path: tuple[str, ...], text: str) -> None:
+    place = settings
+    for part in path[:-1]:
+        place = place.setdefault(part, {})
+        if not isinstance(place, dict):
+            raise ValueError(f"--set: {'.'.join(path)} goes through {part}, which has a single value")
+    place[path[-1]] = _value(text)
+
+
+def _value(text: str) -> Any:
+    """A number, a truth value, a comma-separated list, or text."""
+    if "," in text:
+        return [_value(part) for part in text.split(",")]
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+STANDARD = {
+    "size": 40,
+    "lengthscale": [1, 3],
+    "coupling": [0.3, 0.7],
+    "gain": 3,
+    "k": 10,
+    "shortest": [3, 9],
+    "longest": [4, 10],
+    "length": [2, 6],
+    "radial": {"kind": "Shell"},
+}
+"""What a stimulus gets where nothing is said: the paper's lengthscale task."""
+
+
+def _with_defaults(stimulus: dict[str, Any]) -> dict[str, Any]:
+    from ._settings import settings_of
+    from .training import SHELVES as PARTS
+    from .training import member
+
+    names = settings_of(member(PARTS["stimulus"], "stimulus", stimulus.get("kind", "")))
+    return {**{name: STANDARD[name] for name in names if name in STANDARD}, **stimulus}
+
+
+def _run_or_load(spec: Any, folder: Path | None, fresh: bool, quiet: bool) -> tuple[Any, Any, bool]:
+    """The run of a spec, from the store if it is there; trained and stored otherwise."""
+    from . import training
+    from .analysis import evolution
+    from .report import picture
+    from .store import Store
+
+    store = Store(folder)
+    settings = {"spec": spec.model_dump(), "version": __version__, **training.flags()}
+    if store.finished(settings) and not fresh:
+        return store.load(store.folder(settings).name), store.folder(settings), True
+    arguments = spec.arguments()
+    if not quiet:
+        print(f"this run takes {training.estimate(**arguments)}", file=sys.stderr)
+    home = store.folder(settings)
+    rows = _LiveTable(arguments, quiet)
+    checkpoint = home.with_name(f".{home.name}.checkpoint")
+    trajectory = training.train(**arguments, checkpoint=checkpoint, watch=rows.watch, progress=not quiet)
+    rows.close()
+    if fresh and store.finished(settings):
+        store.remove(home.name)
+    saved = store.save(settings, trajectory, {"evolution.png": picture(evolution(trajectory), "png")})
+    if trajectory.settings["reached"] == trajectory.settings["steps"]:
+        checkpoint.unlink(missing_ok=True)
+    return trajectory, saved, False
+
+
+class _LiveTable:
+    """One line a record while a run goes on: step, time, loss and localization, means over all networks."""
+
+    def __init__(self, arguments: dict[str, Any], quiet: bool):
+        self.arguments, self.quiet, self.begun = arguments, quiet, False
+
+    def watch(self, step: int, latest: dict[str, Any]) -> None:
+        import numpy as np
+
+        from .analysis import ipr
+
+        if self.quiet or not sys.stderr.isatty():
+            return
+        if not self.begun:
+            print(f"{'step':>9} {'time':>9} {'loss':>9} {'IPR':>8}", file=sys.stderr)
+            self.begun = True
+        time = step * float(np.mean(self.arguments["rate"]))
+        loss = float(np.mean(latest["records"].get("loss", np.nan)))
+        local = float(np.mean(ipr(latest["parameters"].weights, ndim=len(self.arguments["task"].shape))))
+        print(f"{step:9d} {time:9.3g} {loss:9.4f} {local:8.4f}", file=sys.stderr)
+
+    def close(self) -> None:
+        if self.begun:
+            print(file=sys.stderr)
+
+
+def _report_run(trajectory: Any, folder: Path, loaded: bool, as_json: bool) -> None:
+    import numpy as np
+
+    from .analysis import Kind, classify, ipr, peak
+
+    ndim = trajectory.pixel_ndim
+    fields = trajectory.final.reshape(-1, *trajectory.pixels)
+    numbers = {
+        "run": folder.name,
+        "folder": str(folder),
+        "loaded": loaded,
+        "status": list(trajectory.status),
+        "loss": None if trajectory.loss is None else np.asarray(trajectory.loss[..., -1], float).ravel().tolist(),
+        "ipr": np.asarray(ipr(fields, ndim=ndim), float).tolist(),
+        "peak": np.asarray(peak(fields, ndim=ndim)).tolist(),
+        "kind": [Kind(int(kind)).name.lower() for kind in np.asarray(classify(fields, ndim=ndim))],
+        "picture": str(folder / "evolution.png"),
+    }
+    if as_json:
+        print(json.dumps(numbers, indent=1))
+        return
+    units = trajectory.final.shape[-1 - ndim]
+    print(f"{'field':>6} {'seed':>6} {'unit':>5} {'IPR':>8} {'peak':>8}  kind")
+    for i, (local, place, kind) in enumerate(zip(numbers["ipr"], numbers["peak"], numbers["kind"], strict=True)):
+        print(f"{i:6d} {i // units:6d} {i % units:5d} {local:8.4f} {place!s:>8}  {kind}")
+        if i == 39 and len(fields) > 40:
+            print(f"   ... and {len(fields) - 40} more")
+            break
+    status = {s: trajectory.status.count(s) for s in dict.fromkeys(trajectory.status)}
+    print(", ".join(f"{count} {s}" for s, count in status.items()))
+    print(f"{'loaded from' if loaded else 'kept in'} {folder}\npicture {numbers['picture']}")
+
+
+@app.command()
+def runs(
+    store: Annotated[Path | None, typer.Option(help="Folder of stored runs.", file_okay=False)] = None,
+    as_json: Json = False,
+) -> None:
+    """List the stored runs."""
+    from dataclasses import asdict
+
+    from .store import Store
+
+    listing = Store(store).scan()
+    if as_json:
+        print(
+            json.dumps(
+                {"runs": [asdict(r) for r in listing.runs], "skipped": [asdict(s) for s in listing.skipped]}, indent=1
+            )
+        )
+        return
+    for run in listing.runs:
+        spec = run.settings.get("spec", {})
+        what = ", ".join(str(spec.get(part, {}).get("kind", "")) for part in ("stimulus", "network"))
+        print(f"{run.name:<18} {run.created:<26} {run.size / 2**20:8.1f} MB  {what}")
+    for skipped in listing.skipped:
+        print(f"skipped {skipped.name}: {skipped.reason}", file=sys.stderr)
+    if not listing.runs:
+        print("no runs stored yet; try: localax train --stimulus nlgp --gain 3 --seeds 4")
 
 
 @app.command()

@@ -8,6 +8,7 @@ NaN, and -1 where an index is due; arrays of a wrong shape raise a ValueError of
 from ._alignment import Alignment, align, distance
 from ._bump import BumpFit, fit_bump
 from ._components import ica
+from ._evolution import Comparison, compare, evolution
 from ._gabor import GaborFit, fit_gabor
 from ._gates import excess_kurtosis, gate_agreement, preactivations, uniform_gate_agreement
 from ._localization import centre, entropy, ipr, peak, peak_sign, width
@@ -18,15 +19,18 @@ from ._spectrum import dominant_frequency, spectrum, uncertainty
 __all__ = [
     "Alignment",
     "BumpFit",
+    "Comparison",
     "GaborFit",
     "Kind",
     "SinusoidFit",
     "align",
     "centre",
     "classify",
+    "compare",
     "distance",
     "dominant_frequency",
     "entropy",
+    "evolution",
     "excess_kurtosis",
     "fit_bump",
     "fit_gabor",

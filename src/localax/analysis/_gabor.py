@@ -51,47 +51,38 @@ def fit_gabor(w: Field, *, ndim: int = 1, steps: int = 60) -> GaborFit:
 
 
 def _fit_ring(w: Float[Array, " n"], steps: int) -> GaborFit:
-    n, top, x = w.size, jnp.max(jnp.abs(w)), scaled(w, 1)
+    n, x = w.size, scaled(w, 1)
     found = fit(lambda shape: _ring_basis(shape, n), _ring_starts(x), x, steps, keep=6)
-    shape = jnp.array([found[0] % n, found[1], jnp.abs(wrap(found[2], n))])
-    basis = _ring_basis(shape, n)
-    cosine, sine, offset = parts = coefficients(basis, x)
-    nearest = basis @ parts
-    error, r2 = goodness(x, nearest)
-    return GaborFit(
-        amplitude=top * jnp.hypot(cosine, sine),
-        centre=shape[0],
-        width=_width(shape[1], n),
-        frequency=shape[2],
-        phase=jnp.arctan2(-sine, cosine),
-        offset=top * offset,
-        orientation=None,
-        field=top * nearest,
-        error=error,
-        r2=r2,
+    centre, log_width, cycles = shape = jnp.array([found[0] % n, found[1], jnp.abs(wrap(found[2], n))])
+    return _report(
+        w, _ring_basis(shape, n), centre=centre, width=_width(log_width, n), frequency=cycles, orientation=None
     )
 
 
 def _fit_torus(w: Float[Array, "rows columns"], steps: int) -> GaborFit:
-    top, x = jnp.max(jnp.abs(w)), scaled(w, 2)
-    sides = np.array(w.shape)
+    sides, x = np.array(w.shape), scaled(w, 2)
     found = fit(lambda shape: _torus_basis(shape, w.shape), _torus_starts(x), x.ravel(), steps, keep=3)
     shape = jnp.concatenate([found[:2] % sides, found[2:4], found[4:5] % np.pi, jnp.abs(found[5:])])
-    basis = _torus_basis(shape, w.shape)
+    angle, cycles = shape[4:]
+    return _report(
+        w,
+        _torus_basis(shape, w.shape),
+        centre=shape[:2],
+        width=_width(shape[2:4], max(w.shape)),
+        frequency=cycles * sides * jnp.array([jnp.cos(angle), jnp.sin(angle)]),
+        orientation=angle,
+    )
+
+
+def _report(w: Float[Array, "*pixels"], basis: Float[Array, "n 3"], **shape: Any) -> GaborFit:
+    """The record of a fit, its linear parameters solved once more for the shape as it is reported."""
+    top, x = jnp.max(jnp.abs(w)), scaled(w, w.ndim)
     cosine, sine, offset = parts = coefficients(basis, x.ravel())
     nearest = (basis @ parts).reshape(w.shape)
     error, r2 = goodness(x, nearest)
+    amplitude, phase = top * jnp.hypot(cosine, sine), jnp.arctan2(-sine, cosine)
     return GaborFit(
-        amplitude=top * jnp.hypot(cosine, sine),
-        centre=shape[:2],
-        width=_width(shape[2:4], max(w.shape)),
-        frequency=shape[5] * jnp.array([jnp.cos(shape[4]), jnp.sin(shape[4])]) * sides,
-        phase=jnp.arctan2(-sine, cosine),
-        offset=top * offset,
-        orientation=shape[4],
-        field=top * nearest,
-        error=error,
-        r2=r2,
+        amplitude=amplitude, phase=phase, offset=top * offset, field=top * nearest, error=error, r2=r2, **shape
     )
 
 

@@ -17,6 +17,7 @@ _EVEN = {1: 1 / 12, 2: 5 / (18 * math.sqrt(3))}
 """Mean squared distance from the middle of an interval, and of a regular hexagon, of size 1."""
 
 
+@functools.partial(jax.jit, static_argnames="ndim")
 def tiling(w: Field, *, ndim: int = 1, where: Field | None = None) -> Float[Array, "..."]:
     """How evenly the peaks of the units (the axis before the pixels) cover the ring or torus, from 0 to 1.
 
@@ -30,17 +31,16 @@ def tiling(w: Field, *, ndim: int = 1, where: Field | None = None) -> Float[Arra
     w = population(w, ndim)
     shape = w.shape[-ndim:]
     peaks, counted = _peaks(w, ndim, where)
-    # Four points (ring: two) in each pixel; every cell of width 1/2 adds its own variance, 1/48 an axis.
-    probes = np.stack(np.meshgrid(*(np.arange(2 * n) / 2 - 0.25 for n in shape), indexing="ij"), axis=-1).reshape(
-        -1, ndim
-    )
-    square = distance_squared(peaks[..., None, :, :], jnp.asarray(probes, w.dtype)[:, None, :], shape)
+    # Half-pixel cells: the borders between peaks on a ring never cut one. Each adds its own variance, 1/48 an axis.
+    cells = np.indices([2 * n for n in shape]).reshape(ndim, -1).T / 2 - 0.25
+    square = distance_squared(peaks[..., None, :, :], jnp.asarray(cells, w.dtype)[:, None, :], shape)
     nearest = jnp.min(jnp.where(counted[..., None, :], square, jnp.inf), axis=-1)
-    count = jnp.sum(counted, axis=-1)
-    even = _EVEN[ndim] * (np.prod(shape) / jnp.maximum(count, 1)) ** (2 / ndim)
+    count = jnp.sum(counted, axis=-1).astype(w.dtype)
+    even = _EVEN[ndim] * (math.prod(shape) / jnp.maximum(count, 1)) ** (2 / ndim)
     return jnp.where(count > 0, jnp.sqrt(even / (jnp.mean(nearest, axis=-1) + ndim / 48)), jnp.nan)
 
 
+@functools.partial(jax.jit, static_argnames="ndim")
 def spacing(w: Field, *, ndim: int = 1, where: Field | None = None) -> Float[Array, "... units"]:
     """Distance, in pixels, from the peak of each unit to the nearest peak of another, the short way round.
 
@@ -76,7 +76,7 @@ class Kind(enum.IntEnum):
     MIXED = 2
 
 
-@functools.partial(jax.jit, static_argnames="ndim")
+@functools.partial(jax.jit, static_argnames=("ndim", "concentration", "band"))
 def classify(w: Field, *, ndim: int = 1, concentration: float = 4.0, band: float = 0.5) -> Int[Array, "..."]:
     """The ``Kind`` of each field, by two questions.
 

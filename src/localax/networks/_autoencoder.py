@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._settings import Setting, validated
+from .._settings import Number, Setting, validated
 from .._types import Key, Leaf
 from ._activations import activation
 from ._base import AbstractNetwork, Parameters, Responses, Weights
@@ -23,7 +23,7 @@ class Autoencoder(AbstractNetwork):
     bias: Annotated[bool, Setting("whether hidden units have trained biases", kind=bool)] = eqx.field(static=True)
     sparsity: Annotated[Leaf, Setting("weight of the mean absolute hidden activity in the loss", ge=0, typical=(0, 1))]
 
-    def __init__(self, units: int, activation: str | Callable = "identity", bias: bool = False, sparsity: float = 0.0):
+    def __init__(self, units: int, activation: str | Callable = "identity", bias: bool = False, sparsity: Number = 0.0):
         values = validated(Autoencoder, units=units, bias=bias, sparsity=sparsity)
         self.units, self.bias, self.sparsity = int(values[0]), values[1], values[2]
         self.activation = activation
@@ -46,7 +46,7 @@ class Autoencoder(AbstractNetwork):
         return self._sigma()(with_bias(responses, parameters.biases))
 
     def output(self, parameters: Parameters, responses: Responses):
-        return jnp.tensordot(parameters.readout.T, self._hidden(parameters, responses), 1)
+        return jnp.tensordot(jnp.asarray(parameters.readout).T, self._hidden(parameters, responses), 1)
 
     def penalty(self, parameters: Parameters, responses: Responses):
         size = jnp.mean(jnp.abs(self._hidden(parameters, responses)))

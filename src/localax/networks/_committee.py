@@ -4,10 +4,11 @@ from collections.abc import Callable
 from typing import Annotated, Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._settings import Setting, validated, wrong
+from .._settings import Number, Setting, validated, wrong
 from .._types import Key, Leaf
 from ._activations import ACTIVATIONS, activation
 from ._base import AbstractNetwork, Parameters, Responses, Weights
@@ -49,7 +50,7 @@ class SoftCommittee(AbstractNetwork):
         static=True
     )
 
-    def __init__(self, units: int, activation: str | Callable = "relu", bias: bool | float = False):
+    def __init__(self, units: int, activation: str | Callable = "relu", bias: bool | Number = False):
         self.units, self.activation, self.bias = _units(SoftCommittee, units), activation, _bias(bias)
         self._sigma()
 
@@ -91,7 +92,7 @@ class TwoLayer(AbstractNetwork):
     noise: Annotated[Leaf, Setting("standard deviation of the second layer about 1", ge=0, typical=(0, 1))]
 
     def __init__(
-        self, units: int, activation: str | Callable = "relu", bias: bool = True, classes: int = 1, noise: float = 0.01
+        self, units: int, activation: str | Callable = "relu", bias: bool = True, classes: int = 1, noise: Number = 0.01
     ):
         values = validated(TwoLayer, units=units, bias=bias, classes=classes, noise=noise)
         self.units, self.bias, self.classes, self.noise = int(values[0]), values[1], int(values[2]), values[3]
@@ -106,8 +107,6 @@ class TwoLayer(AbstractNetwork):
         return self.classes
 
     def parameters(self, weights: Weights, key: Key) -> Parameters:
-        import jax
-
         many = () if self.classes == 1 else (self.classes,)
         noise = jax.random.normal(key, (self.units, *many), weights.dtype) * jnp.asarray(self.noise, weights.dtype)
         biases = jnp.zeros(self.units, weights.dtype) if self.bias else None
@@ -115,8 +114,5 @@ class TwoLayer(AbstractNetwork):
 
     def output(self, parameters: Parameters, responses: Responses):
         hidden = self._sigma()(with_bias(responses, parameters.biases))
-        sums = jnp.tensordot(parameters.readout.T, hidden, 1)
-        constant = parameters.constant.reshape(
-            parameters.constant.shape + (1,) * (sums.ndim - parameters.constant.ndim)
-        )
-        return (sums + constant) / self.units
+        readout, constant = jnp.asarray(parameters.readout), parameters.constant
+        return with_bias(jnp.tensordot(readout.T, hidden, 1), constant) / self.units

@@ -6,7 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
-from .._settings import Setting, wrong
+from .._settings import Setting, finite_array, wrong
 from .._types import Key, Leaf
 from ._base import AbstractNetwork, Parameters, Responses, Weights
 
@@ -24,16 +24,10 @@ class GatedLinear(AbstractNetwork):
     rule: Annotated[str, Setting("when a gate is open", kind=str, choices=RULES)] = eqx.field(static=True)
 
     def __init__(self, gates: Any, rule: str = "halfspace"):
-        gates = np.asarray(gates)
-        if (
-            gates.dtype.kind not in "iuf"
-            or gates.ndim not in (2, 3)
-            or not gates.size
-            or not np.all(np.isfinite(gates))
-        ):
-            raise wrong(
-                GatedLinear, "gates", gates, "finite numbers of shape (units, pixels) or (units, height, width)"
-            )
+        expected = "finite numbers of shape (units, pixels) or (units, height, width)"
+        gates = finite_array(GatedLinear, "gates", gates, expected)
+        if gates.ndim not in (2, 3) or not gates.size:
+            raise wrong(GatedLinear, "gates", gates, expected)
         if rule not in RULES:
             raise wrong(GatedLinear, "rule", rule, f"one of {', '.join(RULES)}")
         self.gates, self.rule = gates.astype(np.float32), rule

@@ -5,7 +5,7 @@ is a setting of its own and :meth:`AbstractInitialiser.each` takes them apart.
 """
 
 import abc
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
 import equinox as eqx
 import jax
@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._math import ring_distance
-from .._settings import Setting, validated, wrong
+from .._settings import Setting, finite_array, validated, wrong
 from .._types import Array, Float, Int, Leaf
 
 SeedWeights = Float[Array, "seeds units *pixels"]
@@ -27,7 +27,7 @@ class AbstractInitialiser(eqx.Module):
     def weights(self, seeds: Int[np.ndarray, " seeds"], units: int, shape: tuple[int, ...], dtype: Any) -> SeedWeights:
         """Initial weights, one set per seed."""
 
-    def each(self) -> list[Self] | None:
+    def each(self) -> "list[AbstractInitialiser] | None":
         """One initialiser per value of a swept setting; None where nothing is swept."""
         scale = getattr(self, "scale", None)
         if scale is None or scale.ndim == 0:
@@ -82,7 +82,7 @@ class Isotropic(AbstractInitialiser):
 
     std: Annotated[Leaf, Setting("standard deviation of a weight", gt=0, typical=(1e-3, 1))]
 
-    def __init__(self, std=0.01):
+    def __init__(self, std: Any = 0.01):
         (self.std,) = validated(Isotropic, std=std)
 
     def weights(self, seeds, units, shape, dtype):
@@ -99,7 +99,7 @@ class PositiveShifted(AbstractInitialiser):
         self.std, self.shift = validated(PositiveShifted, std=std, shift=shift)
 
     def weights(self, seeds, units, shape, dtype):
-        return Isotropic(self.std).weights(seeds, units, shape, dtype) + jnp.asarray(self.shift, dtype)
+        return Isotropic(np.asarray(self.std)).weights(seeds, units, shape, dtype) + jnp.asarray(self.shift, dtype)
 
 
 def _places(key, units: int, shape: tuple[int, ...]) -> Int[Array, " units"]:
@@ -119,7 +119,7 @@ class _Pattern(eqx.Module):
         row = jnp.asarray(self.row, dtype)
 
         def moved(place):
-            return jnp.roll(row, jnp.unravel_index(place, shape), axis=tuple(range(len(shape))))
+            return jnp.roll(row, jnp.stack(jnp.unravel_index(place, shape)), axis=tuple(range(len(shape))))
 
         return jnp.asarray(scale, dtype) * _each(seeds, lambda key: jax.vmap(moved)(_places(key, units, shape)))
 
@@ -178,10 +178,7 @@ class Given(AbstractInitialiser):
     values: Leaf
 
     def __init__(self, values: Any):
-        values = np.asarray(values)
-        if values.dtype.kind not in "iuf" or not np.all(np.isfinite(values)):
-            raise wrong(Given, "values", values, "finite numbers")
-        self.values = values
+        self.values = finite_array(Given, "values", values, "finite numbers")
 
     def weights(self, seeds, units, shape, dtype):
         expected = (len(seeds), units, *shape)

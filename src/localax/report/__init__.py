@@ -1,6 +1,6 @@
 """The report: draws panels and writes one self-contained HTML page. It knows no science."""
 
-from ._draw import draw, picture
+from ._draw import draw, figure, picture
 from ._page import claims_json, page
 
-__all__ = ["claims_json", "draw", "page", "picture"]
+__all__ = ["claims_json", "draw", "figure", "page", "picture"]

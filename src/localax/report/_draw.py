@@ -22,28 +22,34 @@ def drawable(figure: Figure) -> bool:
     return any(not isinstance(panel, Table) for row in figure.rows for panel in row)
 
 
-def picture(figure: Figure, form: str) -> bytes:
-    """A figure as svg, pdf or png; the same figure gives the same bytes."""
+def figure(record: Figure) -> Canvas:
+    """A figure as matplotlib draws it; a notebook shows it by itself."""
     with mpl.rc_context(fname=STYLE):
-        columns = max(len(row) for row in figure.rows)
-        canvas = Canvas(figsize=(2.5 * columns, 1.55 * len(figure.rows) + 0.2))
-        grid = canvas.subplots(len(figure.rows), columns, squeeze=False)
-        for i, row in enumerate(figure.rows):
+        columns = max(len(row) for row in record.rows)
+        canvas = Canvas(figsize=(2.5 * columns + 0.5, 1.55 * len(record.rows) + 0.4))
+        grid = canvas.subplots(len(record.rows), columns, squeeze=False)
+        for i, row in enumerate(record.rows):
             for ax, panel in zip(grid[i], row, strict=False):
                 draw(panel, ax)
             for ax in grid[i, len(row) :]:
                 ax.set_axis_off()
-            if i < len(figure.labels):
-                grid[i, 0].set_ylabel(figure.labels[i], fontsize=9, fontweight="bold")
-        out = io.BytesIO()
-        canvas.savefig(out, format=form, metadata=_NO_DATE[form])
+            if i < len(record.labels):
+                grid[i, 0].set_ylabel(record.labels[i], fontsize=9, fontweight="bold")
+    return canvas
+
+
+def picture(record: Figure, form: str) -> bytes:
+    """A figure as svg, pdf or png; the same figure gives the same bytes."""
+    out = io.BytesIO()
+    with mpl.rc_context(fname=STYLE):
+        figure(record).savefig(out, format=form, metadata=_NO_DATE[form])
     return out.getvalue()
 
 
 @functools.singledispatch
 def draw(panel: Panel, ax: Axes) -> None:
     """Draw one panel."""
-    raise TypeError(f"no way to draw a {type(panel).__name__}")
+    raise TypeError(f"no way to draw a {type(panel).__name__} on {ax}")
 
 
 def _labels(ax: Axes, title: str, xlabel: str = "", ylabel: str = "") -> None:
@@ -70,14 +76,19 @@ def _(panel: Lines, ax: Axes) -> None:
 @draw.register
 def _(panel: Fields, ax: Axes) -> None:
     if panel.values.ndim == 2:
-        ax.plot(panel.values.T, lw=0.9)
+        for i, field in enumerate(panel.values):
+            colour = mpl.colormaps["viridis"](i / max(len(panel.values) - 1, 1) * 0.9)
+            ax.plot(field, lw=0.9, color=colour, label=panel.labels[i] if panel.labels else None)
         ax.axhline(0, color="0.8", lw=0.5, zorder=0)
+        ax.set_xlabel("pixel")
+        if panel.labels:
+            ax.legend(ncols=2)
     else:
         tiles = _tiled(panel.values)
         reach = np.nanmax(np.abs(tiles)) or 1.0
         ax.imshow(tiles, vmin=-reach, vmax=reach)
         ax.set_axis_off()
-    _labels(ax, panel.title)
+    ax.set_title(panel.title)
 
 
 def _tiled(images: np.ndarray) -> np.ndarray:

@@ -15,8 +15,9 @@ body{font:16px/1.5 Georgia,'DejaVu Serif',serif;max-width:76rem;margin:2rem auto
 h1,h2,h3,th,.verdict,footer{font-family:'Helvetica Neue',Arial,'DejaVu Sans',sans-serif}
 h1{font-size:1.7rem}h2{font-size:1.25rem;margin-top:2.5rem;border-top:1px solid #ccc;padding-top:1rem}
 h3{font-size:1rem}figure{margin:1rem 0}figure svg{width:100%;height:auto}figcaption{font-size:.9rem;color:#555}
-table{border-collapse:collapse;font-size:.9rem}th,td{text-align:left;padding:.25rem .8rem .25rem 0;border-bottom:1px solid #ddd;
-vertical-align:top}td.number{text-align:right;font-variant-numeric:tabular-nums}
+table{border-collapse:collapse;font-size:.9rem}
+th,td{text-align:left;padding:.25rem .8rem .25rem 0;border-bottom:1px solid #ddd;vertical-align:top}
+td.number{text-align:right;font-variant-numeric:tabular-nums}
 .verdict{font-weight:600;white-space:nowrap}.holds{color:#00674c}.does-not-hold{color:#a33b00}.holds-in-part{color:#7a5b00}
 footer{font-size:.8rem;color:#666;margin-top:3rem}
 """

@@ -83,17 +83,21 @@ class AbstractNormalMap(AbstractMarginal):
             middle = (low + high) / 2
             below = self._exactly(middle) <= x
             low, high = np.where(below, middle, low), np.where(below, high, middle)
-        return special.ndtr(high)
+        return np.asarray(special.ndtr(high))
 
     def correlation(self, latent: Numbers) -> Numbers:
-        """Covariance of two pixels whose latent normals have the given correlation.
+        """Covariance of two pixels whose latent normals have the given correlation."""
+        return np.asarray(self._correlation_map()(latent))
 
-        By Hermite expansion; what the first 400 terms leave out is put on one odd term, so that the value at 1 is
-        exact and the error elsewhere is at most the power left out.
+    def _correlation_map(self) -> Callable:
+        """By Hermite expansion, where there is no closed form.
+
+        What the first 400 terms leave out is put on one odd term, so that the value at 1 is exact and the error
+        elsewhere is at most the power left out.
         """
         powers = hermite_powers(self._exactly(normal_nodes()[0]))
         rest = max(self.variance() - powers[1:].sum(), 0.0)
-        return np.polynomial.polynomial.polyval(latent, np.concatenate([[0.0], powers[1:], [0.0, rest]]))
+        return np.polynomial.Polynomial(np.concatenate([[0.0], powers[1:], [0.0, rest]]))
 
     def latent_correlation(self, wanted: Numbers) -> Numbers:
         """The inverse of :meth:`correlation`, refused out of its range."""
@@ -105,12 +109,13 @@ class AbstractNormalMap(AbstractMarginal):
 
     def _inverse(self, wanted: Numbers) -> Numbers:
         """By halving, as the correlation increases."""
+        correlation = self._correlation_map()
         low, high = np.full(np.shape(wanted), -1.0), np.full(np.shape(wanted), 1.0)
         for _ in range(54):
             middle = (low + high) / 2
-            below = self.correlation(middle) < wanted
+            below = correlation(middle) < wanted
             low, high = np.where(below, middle, low), np.where(below, high, middle)
-        return (low + high) / 2
+        return np.asarray((low + high) / 2)
 
 
 class Normal(AbstractNormalMap):
@@ -122,8 +127,8 @@ class Normal(AbstractNormalMap):
     def excess_kurtosis(self) -> float:
         return 0.0
 
-    def correlation(self, latent: Numbers) -> Numbers:
-        return np.asarray(latent, float)
+    def _correlation_map(self) -> Callable:
+        return np.positive
 
 
 class Erf(AbstractNormalMap):
@@ -134,7 +139,7 @@ class Erf(AbstractNormalMap):
 
     def __init__(self, gain):
         (self.gain,) = validated(Erf, gain=gain)
-        self.norm = np.sqrt(2 / np.pi * np.arcsin(self._share()))
+        self.norm = np.asarray(np.sqrt(2 / np.pi * np.arcsin(self._share())))
 
     def _share(self) -> np.ndarray:
         return np.asarray(2 * self.gain**2 / (1 + 2 * self.gain**2))
@@ -142,11 +147,11 @@ class Erf(AbstractNormalMap):
     def from_normal(self, z):
         return erf(jnp.asarray(self.gain, z.dtype) * z) / jnp.asarray(self.norm, z.dtype)
 
-    def correlation(self, latent: Numbers) -> Numbers:
-        return 2 / np.pi * np.arcsin(self._share() * np.asarray(latent)) / self.norm**2
+    def _correlation_map(self) -> Callable:
+        return lambda latent: 2 / np.pi * np.arcsin(self._share() * latent) / self.norm**2
 
     def _inverse(self, wanted: Numbers) -> Numbers:
-        return np.sin(np.pi / 2 * self.norm**2 * wanted) / self._share()
+        return np.asarray(np.sin(np.pi / 2 * self.norm**2 * wanted) / self._share())
 
 
 class Algebraic(AbstractNormalMap):
@@ -157,7 +162,7 @@ class Algebraic(AbstractNormalMap):
 
     def __init__(self, k):
         (self.k,) = validated(Algebraic, k=k)
-        self.norm = np.sqrt(special.beta(3 / self.k, 1 - 2 / self.k) / self.k)
+        self.norm = np.asarray(np.sqrt(special.beta(3 / self.k, 1 - 2 / self.k) / self.k))
 
     def from_normal(self, z):
         k = jnp.asarray(self.k, z.dtype)
@@ -182,8 +187,8 @@ class Uniform(AbstractNormalMap):
     def excess_kurtosis(self) -> float:
         return -1.2
 
-    def correlation(self, latent: Numbers) -> Numbers:
-        return 6 / np.pi * np.arcsin(np.asarray(latent) / 2)
+    def _correlation_map(self) -> Callable:
+        return lambda latent: 6 / np.pi * np.arcsin(latent / 2)
 
 
 class Laplace(AbstractNormalMap):
@@ -207,11 +212,11 @@ class Bernoulli(AbstractNormalMap):
     def excess_kurtosis(self) -> float:
         return -2.0
 
-    def correlation(self, latent: Numbers) -> Numbers:
-        return 2 / np.pi * np.arcsin(latent)
+    def _correlation_map(self) -> Callable:
+        return lambda latent: 2 / np.pi * np.arcsin(latent)
 
     def _inverse(self, wanted: Numbers) -> Numbers:
-        return np.sin(np.pi / 2 * wanted)
+        return np.asarray(np.sin(np.pi / 2 * wanted))
 
     def atoms(self) -> tuple[Numbers, Numbers]:
         return np.array([-1.0, 1.0]), np.array([0.5, 0.5])
@@ -363,7 +368,7 @@ class Weighted(AbstractMarginal):
 
     def cdf(self, x: Numbers) -> Numbers:
         steps = np.concatenate([[0.0], np.cumsum(self.weights)])
-        return steps[np.searchsorted(self.values, x, side="right")]
+        return np.asarray(steps[np.searchsorted(self.values, x, side="right")])
 
     def draws(self) -> float:
         return float(self.values.size) if self.estimated else float("inf")

@@ -12,7 +12,8 @@ from .._settings import Number, checked_count, finite_array, wrong
 from .._types import Float, Int, Key, Leaf, Samples
 from ._base import AbstractStimulus
 
-Labels = Sequence[Number] | np.ndarray | Callable
+Shares = Sequence[Number] | np.ndarray
+Labels = Shares | Callable
 
 
 class Task(eqx.Module):
@@ -27,9 +28,7 @@ class Task(eqx.Module):
     target: Callable | None = eqx.field(static=True)
     proportions: tuple[float, ...] = eqx.field(static=True)
 
-    def __init__(
-        self, stimuli: Sequence[AbstractStimulus], labels: Labels, proportions: Sequence[Number] | None = None
-    ):
+    def __init__(self, stimuli: Sequence[AbstractStimulus], labels: Labels, proportions: Shares | None = None):
         self.stimuli = _checked_stimuli(stimuli)
         self.target = labels if callable(labels) else None
         self.labels = None if callable(labels) else _checked_labels(labels, len(self.stimuli))

@@ -3,12 +3,14 @@
 from ._estimators import ESTIMATORS, AbstractEstimator, Antithetic, Orbit, Plain
 from ._losses import LOSSES
 from ._records import RECORDS, Logarithmic, Snapshot
-from ._train import Estimate, estimate, train
+from ._spec import SHELVES, Spec, member, read_spec
+from ._train import Estimate, estimate, flags, train
 
 __all__ = [
     "ESTIMATORS",
     "LOSSES",
     "RECORDS",
+    "SHELVES",
     "AbstractEstimator",
     "Antithetic",
     "Estimate",
@@ -16,6 +18,10 @@ __all__ = [
     "Orbit",
     "Plain",
     "Snapshot",
+    "Spec",
     "estimate",
+    "flags",
+    "member",
+    "read_spec",
     "train",
 ]

@@ -86,11 +86,11 @@ class Orbit(AbstractEstimator):
             return self._explicit(network, criterion, parameters, batch)
         responses = all_shifts(network.filters(parameters), batch.x)
         target = jnp.expand_dims(batch.target, -2)
-        means = []
+        total = jnp.zeros((), batch.x.dtype)
         for sign in self.signs:
             error = criterion(network.output(parameters, sign * responses), target)
-            means.append(jnp.mean(error) + network.penalty(parameters, sign * responses))
-        return sum(means) / len(means)
+            total += jnp.mean(error) + network.penalty(parameters, sign * responses)
+        return total / len(self.signs)
 
     def _explicit(self, network, criterion, parameters, batch):
         """One shift after the other, for targets that move with x."""

@@ -41,13 +41,12 @@ class Problem(eqx.Module):
     swept_task: bool = eqx.field(static=True)
     """Whether the task, and so the data, differ between settings."""
 
-    def over_settings(self, f: Callable, task: int | None, data: int | None, rest: int) -> Callable:
-        """f(task, data, *rest) mapped over the axis of settings, if there is one."""
+    def over_settings(self, f: Callable, *, rest: int) -> Callable:
+        """f(task, data, *rest) mapped over the axis of settings, if there is one; tasks that agree share their data."""
         if not self.swept:
             return f
-        task_axis = task if self.swept_task else None
-        data_axis = data if self.swept_task else None
-        return jax.vmap(f, (task_axis, data_axis, *(0,) * rest))
+        shared = 0 if self.swept_task else None
+        return jax.vmap(f, (shared, shared, *(0,) * rest))
 
     def over_streams(self, f: Callable, *axes: int | None) -> Callable:
         """f mapped over streams, if there is more than one."""
@@ -94,7 +93,7 @@ def start(problem: Problem, parameters: Parameters) -> State:
 
 
 @eqx.filter_jit
-def advance(problem: Problem, state: State, previous: Parameters, first: Array, stops: Array):
+def advance(problem: Problem, state: State, previous: Parameters, first: Any, stops: Any):
     """Run from step ``first`` through each of ``stops``, recording at every one.
 
     Gives the state, the parameters at the last stop, and the records with a leading axis of stops. A stop that lies
@@ -129,13 +128,11 @@ def _step(problem: Problem, state: State, step: Int[Array, ""]) -> State:
     x, y, order = drawn(problem.task, state.order, keys)
 
     def update(task, data, rate, parameters, optimiser, alive, died):
-        inner = jax.vmap(lambda *args: _update(problem, task, data, rate, step, *args))
-        return inner(parameters, optimiser, alive, died)
+        return _update(problem, task, data, rate, step, parameters, optimiser, alive, died)
 
-    def streams(task, data, rate, *rest):
-        return problem.over_streams(update, None, 0, None, 0, 0, 0, 0)(task, data, rate, *rest)
-
-    every = problem.over_settings(streams, 0, 0, 5)
+    seeds = jax.vmap(update, (None, None, None, 0, 0, 0, 0))
+    streams = problem.over_streams(seeds, None, 0, None, 0, 0, 0, 0)
+    every = problem.over_settings(streams, rest=5)
     parameters, optimiser, alive, died = every(
         problem.task, (x, y), problem.rate, state.parameters, state.optimiser, state.alive, state.died
     )
@@ -167,7 +164,7 @@ def _record(problem: Problem, parameters: Parameters, previous: Parameters) -> d
 
     seeds = jax.vmap(one, (None, None, 0, 0))
     streams = problem.over_streams(seeds, None, None, 0, 0)
-    every = problem.over_settings(streams, 0, 0, 2)
+    every = problem.over_settings(streams, rest=2)
     return {"parameters": parameters, "records": every(problem.task, problem.probe, parameters, previous)}
 
 

@@ -37,9 +37,8 @@ class Stream(eqx.Module):
 
     def start(self, task: Task) -> Order:
         """Room for the order of each fixed data set."""
-        fixed = (isinstance(s, Empirical) and self.stratified for s in task.stimuli)
-        sizes = (s.samples.shape[0] if keep else None for s, keep in zip(task.stimuli, fixed, strict=True))
-        return tuple(None if size is None else jnp.zeros(size, jnp.int32) for size in sizes)
+        fixed = (s if isinstance(s, Empirical) and self.stratified else None for s in task.stimuli)
+        return tuple(None if s is None else jnp.zeros(s.samples.shape[0], jnp.int32) for s in fixed)
 
     def next(self, task: Task, order: Order, key: Key, step: Int[Array, ""]) -> tuple[Samples, Int[Array, " n"], Order]:
         """The batch of a step, its classes, and the order to keep."""
@@ -52,11 +51,11 @@ class Stream(eqx.Module):
         keys = jax.random.split(key, len(order))
         parts, orders = [], []
         for stimulus, count, entry, k in zip(task.stimuli, task.counts(self.batch), order, keys, strict=True):
-            if entry is None:
-                parts.append(stimulus.sample(jax.random.fold_in(k, step), count, dtype=self.dtype))
-            else:
+            if entry is not None and isinstance(stimulus, Empirical):
                 entry, rows = _rows(entry, count, k, step)
                 parts.append(jnp.asarray(stimulus.samples)[rows].astype(self.dtype))
+            else:
+                parts.append(stimulus.sample(jax.random.fold_in(k, step), count, dtype=self.dtype))
             orders.append(entry)
         return jnp.concatenate(parts), task.classes(self.batch), tuple(orders)
 

@@ -1,5 +1,6 @@
 """``train``: many networks at once, in one compiled loop, with progress, checkpoints and a trajectory at the end."""
 
+import inspect
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -24,6 +25,9 @@ from ._loop import SLOTS, Problem, State, advance, draw_probe, record, start
 from ._losses import chosen_loss
 from ._records import Logarithmic, Record, chosen_records, record_steps
 from ._stream import Stream, stream_keys
+
+Watch = Callable[[int, dict[str, Any]], None]
+"""Called with a step and the records made there."""
 
 CALL = 0.5
 """Seconds a call of the compiled loop should take: often enough for a bar and for Ctrl-C."""
@@ -51,6 +55,7 @@ def train(
     dtype: Any = jnp.float32,
     checkpoint: str | Path | None = None,
     checkpoint_every: float = 10.0,
+    watch: Watch | None = None,
     progress: bool = True,
 ) -> Trajectory:
     """Train a network from many initialisations, and under many settings, at once.
@@ -67,6 +72,7 @@ def train(
     **optimiser**: a function of the rate that gives an optax optimiser.
     **bound**: a seed whose parameters grow beyond this norm, or turn NaN, stops with its last finite state.
     **checkpoint**: a file; the same call goes on from it after any interruption and ends with the same bits.
+    **watch**: called with the step and the latest records whenever there are new ones, about twice a second.
 
     Time is ``steps * rate``. Ctrl-C gives back what is done so far.
     """
@@ -78,7 +84,7 @@ def train(
     title = f"{run.count} network{'s' if run.count > 1 else ''}"
     path = None if checkpoint is None else Path(checkpoint)
     with progress_bar(title, show=progress, steps=steps) as update:
-        reached, state, kept = _loop(run, path, checkpoint_every, update)
+        reached, state, kept = _loop(run, path, checkpoint_every, update, watch or (lambda *_: None))
     return _trajectory(run, reached, state, joined(kept))
 
 
@@ -134,10 +140,14 @@ def _prepare(task, network, *, steps, batch, rate, seeds, init, data_seed, save_
         "task": description(tasks if swept_task else tasks[0]), "network": description(network), "steps": steps,
         "batch": batch, "rate": description(rate), "seeds": seeds.tolist(), "data_seed": int(data_seed),
         "init": _init_name(init, inits), "save_every": description(save_every), "probe": probe,
-        "dtype": str(dtype), "x64": bool(jax.config.read("jax_enable_x64")), "backend": jax.default_backend(),
-        "offset": offset, **{name: description(value) for name, value in options.items()},
+        "dtype": str(dtype), "offset": offset, **flags(), **{name: description(value) for name, value in options.items()},
     }  # fmt: skip
     return Run(problem, parameters, record_at + offset, offset, seeds, names)
+
+
+def flags() -> dict[str, Any]:
+    """What beside its settings decides the bits of a run."""
+    return {"x64": bool(jax.config.read("jax_enable_x64")), "backend": jax.default_backend()}
 
 
 # Checking and stacking settings ------------------------------------------------------------------------------------
@@ -259,7 +269,7 @@ def _continued(parameters: Parameters, before: Trajectory, dtype) -> Parameters:
 # Running -----------------------------------------------------------------------------------------------------------
 
 
-def _loop(run: Run, path: Path | None, every: float, update: Callable[[float], None]) -> tuple[int, State, list]:
+def _loop(run: Run, path: Path | None, every: float, update: Callable, watch: Watch) -> tuple[int, State, list]:
     """Call the compiled loop until the last step, an interruption, or the end of the last seed."""
     state, previous = start(run.problem, run.parameters), run.parameters
     kept = [jax.tree.map(lambda leaf: np.asarray(leaf)[None], record(run.problem, run.parameters))]
@@ -272,6 +282,8 @@ def _loop(run: Run, path: Path | None, every: float, update: Callable[[float], N
             began = time.monotonic()
             state, previous, rows, step, reach = _call(run, state, previous, step, reach)
             kept += rows
+            for row in rows:
+                watch(step, jax.tree.map(lambda leaf: leaf[-1], row))
             update((step - run.offset) / (last - run.offset))
             reach = _next_reach(reach, time.monotonic() - began)
             if path is not None and (time.monotonic() - saved >= every or step >= last):
@@ -366,16 +378,16 @@ class Estimate:
         return f"about {self.seconds:.0f} s and {self.bytes / 2**20:.0f} MB"
 
 
+def _defaults() -> dict[str, Any]:
+    """The defaults of :func:`train` that shape a run, not how it is watched or kept."""
+    parameters = inspect.signature(train).parameters.values()
+    aside = ("checkpoint", "checkpoint_every", "watch", "progress")
+    return {p.name: p.default for p in parameters if p.default is not inspect.Parameter.empty and p.name not in aside}
+
+
 def estimate(task: Task | Sequence[Task], network: AbstractNetwork, *, steps: int, **settings: Any) -> Estimate:
     """Time and memory of a run with these settings, from a few timed steps of it (and its compilation)."""
-    for name in ("checkpoint", "checkpoint_every", "progress"):
-        settings.pop(name, None)
-    defaults = {
-        "seeds": (0,), "data_seed": 0, "init": None, "save_every": None, "estimator": "plain", "stream": "shared",
-        "loss": "mse", "optimiser": optax.sgd, "record": ("loss",), "probe": 2000, "stratified": True, "bound": 1e6,
-        "dtype": jnp.float32,
-    }  # fmt: skip
-    run = _prepare(task, network, steps=steps, **{**defaults, **settings})
+    run = _prepare(task, network, steps=steps, **{**_defaults(), **settings})
     state, previous, reach = start(run.problem, run.parameters), run.parameters, 1
     _call(run, state, previous, 0, 1)  # compiles
     while True:

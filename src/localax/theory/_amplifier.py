@@ -1,0 +1,237 @@
+r"""The localization amplifier phi of the paper's Eq. 6, for every law of a pixel and every variance.
+
+phi(a) = E[X erf(X (a/s^2)/sqrt(2(1 - a^2/s^2)))] on (-s, s), with s^2 the variance of X (B-04; Eq. 6 holds for s = 1).
+It turns the correlation of a pixel with the preactivation into the pull on that pixel's weight. In units of s it is
+a function of r = a/s alone, phi(a) = s F(a/s), so a :class:`Amplifier` is a scale and one such function.
+"""
+
+import abc
+import math
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.special import erf
+from scipy import optimize, special
+
+from .._math import unit_nodes
+from .._settings import wrong
+from .._types import Array, Float
+from ..stimuli import AbstractMarginal, AbstractStimulus, Empirical
+from ..stimuli._marginals import Weighted
+from ._law import Law, groups_of, is_gaussian, law_of
+from ._x64 import require_x64
+
+SLOPE = math.sqrt(2 / math.pi)
+"""phi'(0), the same for every law and every variance."""
+STEPS = 64
+"""Grid points of the table per e-fold of t = r/sqrt(1 - r^2)."""
+LOW, HIGH = math.log(1e-9), math.log(1e7)
+
+Reals = Float[Array, "..."]
+
+
+class AbstractShape(eqx.Module):
+    """The amplifier of a law of variance 1, as a function of r in (-1, 1)."""
+
+    @abc.abstractmethod
+    def __call__(self, r: Reals) -> Reals: ...
+
+
+def odds(r: Reals) -> Reals:
+    """r/sqrt(1 - r^2), the inverse of the algebraic sigmoid; large but finite at |r| = 1 and beyond."""
+    return r / jnp.sqrt(jnp.maximum((1 - r) * (1 + r), 1e-15))
+
+
+class Sign(AbstractShape):
+    """X = +-1: erf(t/sqrt 2)."""
+
+    def __call__(self, r: Reals) -> Reals:
+        return erf(odds(r) * math.sqrt(0.5))
+
+
+class Odd(AbstractShape):
+    """A polynomial r (c0 + c1 r^2 + c2 r^4 + ...): exact for a Gaussian (one term), a Taylor expansion otherwise."""
+
+    coefficients: tuple[float, ...]
+
+    def __call__(self, r: Reals) -> Reals:
+        total = jnp.zeros_like(r)
+        for c in reversed(self.coefficients):
+            total = total * r**2 + c
+        return r * total
+
+
+class Sum(AbstractShape):
+    """A sum over nodes, |X| erf(|X| t/sqrt 2): exact for atoms, to 1e-10 for smooth laws."""
+
+    magnitude: Float[Array, " nodes"] | Float[np.ndarray, " nodes"]
+    weight: Float[Array, " nodes"] | Float[np.ndarray, " nodes"]
+
+    def __call__(self, r: Reals) -> Reals:
+        return _sum(jnp.asarray(self.magnitude), jnp.asarray(self.weight), r)
+
+
+@jax.jit
+def _sum(magnitude: Reals, weight: Reals, r: Reals) -> Reals:
+    mass, rate = weight * magnitude, magnitude * math.sqrt(0.5)
+    values = jax.lax.map(lambda t: mass @ erf(rate * t), odds(r).ravel(), batch_size=64)
+    return values.reshape(r.shape)
+
+
+class Table(AbstractShape):
+    """Cubic pieces between exact values and slopes of F(r)/r on an even grid in log t.
+
+    Each |X| erf(|X| t) is the same function shifted along log t, so its fourth derivative, and with it the error
+    (below 1e-8 of E|X|, in practice 1e-9), is bounded alike for all laws, however heavy their tails.
+    """
+
+    value: Float[Array, " grid"] | Float[np.ndarray, " grid"]
+    slope: Float[Array, " grid"] | Float[np.ndarray, " grid"]
+
+    def __call__(self, r: Reals) -> Reals:
+        value, slope = jnp.asarray(self.value), jnp.asarray(self.slope)
+        # A constant below the grid: the gradient at r = 0 is then the slope there, and not 0 times infinity.
+        position = (jnp.log(jnp.clip(jnp.abs(odds(r)), math.exp(LOW), math.exp(HIGH))) - LOW) * STEPS
+        i = jnp.clip(position.astype(jnp.int32), 0, value.shape[0] - 2)
+        u = position - i
+        rise = value[i + 1] - value[i]
+        bend = (1 - u) * (slope[i] - rise) - u * (slope[i + 1] - rise)
+        return r * (value[i] + u * (rise + (1 - u) * bend))
+
+
+def _table(law: Law) -> Table:
+    t = np.exp(LOW + np.arange(int((HIGH - LOW) * STEPS) + 2) / STEPS)
+    phi, change = np.empty_like(t), np.empty_like(t)
+    for part in np.array_split(np.arange(t.size), 1 + t.size * law.magnitude.size // 200_000):
+        xt = np.multiply.outer(t[part], law.magnitude)
+        phi[part] = law.mean(law.magnitude * special.erf(xt * math.sqrt(0.5)))
+        change[part] = SLOPE * law.mean(law.magnitude**2 * np.exp(-(xt**2) / 2))
+    root = np.sqrt(1 + t**2)
+    return Table(phi * root / t, (root * change - phi / (t * root)) / STEPS)
+
+
+class Amplifier(eqx.Module):
+    """phi, as a function of arrays that compiles, maps and differentiates; odd, with limit E|X| at +-s."""
+
+    shape: AbstractShape
+    law: Law
+    groups: tuple[Law, ...] = ()
+
+    @property
+    def scale(self) -> float:
+        """The standard deviation s: phi lives on (-s, s)."""
+        return self.law.scale
+
+    @property
+    def limit(self) -> float:
+        """E|X|, the value at a = s."""
+        return self.law.first * self.law.scale
+
+    def __call__(self, a: Any) -> Reals:
+        return self.scale * self.shape(jnp.asarray(a, jnp.float64) / self.scale)
+
+    def slope(self, a: Any) -> Reals:
+        """phi'(a), by automatic differentiation."""
+        a = jnp.asarray(a, jnp.float64)
+        return jax.jvp(self, (a,), (jnp.ones_like(a),))[1]
+
+    def elasticity(self, a: Any) -> Reals:
+        """a phi'(a)/phi(a): how much faster than in proportion phi grows; the criterion of C8 rests on it."""
+        a = jnp.asarray(a, jnp.float64)
+        near = jnp.where(a == 0, 1.0, a)
+        return jnp.where(a == 0, 1.0, near * self.slope(near) / self(near))
+
+    def taylor(self, order: int = 3) -> "Amplifier":
+        """The expansion to order 1, 3 or 5: slope sqrt(2/pi), then (3 - kappa)/6 (Lemma B.1 with B-02 and B-04)."""
+        fourth, sixth = self.law.fourth, self.law.sixth
+        terms = {1: (1.0,), 3: (1.0, (3 - fourth) / 6), 5: (1.0, (3 - fourth) / 6, 3 / 8 - fourth / 4 + sixth / 40)}
+        if order not in terms:
+            raise wrong("taylor", "order", order, "1, 3 or 5")
+        if not np.all(np.isfinite(terms[order])):
+            highest = 1 if math.isinf(fourth) else 3
+            raise wrong("taylor", "order", order, f"at most {highest}, as the next moment of this law is infinite")
+        return Amplifier(Odd(tuple(SLOPE * c for c in terms[order])), self.law)
+
+    def tabulated(self) -> "Amplifier":
+        """The same, from a table where it has no closed form: fast for a large ring, with an error below 1e-8."""
+        return Amplifier(_table(self.law), self.law) if isinstance(self.shape, Sum) else self
+
+    def index(self) -> float:
+        """Area between phi and its tangent over (0, s), as a share of that under the tangent; > 0: super-linear."""
+        q, weight = unit_nodes(40)
+        r = np.sin(np.pi / 2 * q)
+        area = np.sum(weight * np.pi / 2 * np.cos(np.pi / 2 * q) * np.asarray(self.shape(jnp.asarray(r))))
+        return float(area / (SLOPE / 2) - 1)
+
+    def crossing(self) -> float | None:
+        """The least a in (0, s) at which phi crosses its tangent; None where it stays on one side."""
+        r = np.sin(np.pi / 2 * np.linspace(0.01, 1, 200))
+        apart = self._apart(r)
+        signs = np.where(np.abs(apart) < 1e-11, 0, np.sign(apart))
+        r, signs = r[signs != 0], signs[signs != 0]
+        turns = np.flatnonzero(np.diff(signs))
+        if not turns.size:
+            return None
+        root = optimize.brentq(lambda x: float(self._apart(np.array(x))), r[turns[0]], r[turns[0] + 1], xtol=1e-13)
+        return float(root) * self.scale
+
+    def _apart(self, r: np.ndarray) -> np.ndarray:
+        return np.asarray(self.shape(jnp.asarray(r))) / r - SLOPE
+
+    def standard_error(self, a: Any) -> Reals:
+        """The sampling error of phi(a) by the jackknife over groups of samples; 0 for a law known exactly."""
+        a = jnp.asarray(a, jnp.float64)
+        if not self.groups:
+            return jnp.zeros_like(a)
+        left_out = jnp.stack([law.scale * Sum(law.magnitude, law.weight)(a / law.scale) for law in self.groups])
+        return jnp.sqrt((len(self.groups) - 1) * jnp.var(left_out, axis=0))
+
+
+def amplifier(marginal: AbstractMarginal | AbstractStimulus) -> Amplifier:
+    """The amplifier of a law of one pixel, or of a stimulus.
+
+    Closed form for +-1 and for Gaussians, quadrature otherwise. Values (:class:`Empirical`, its marginal) have a
+    :meth:`Amplifier.standard_error`: give the stimulus rather than its marginal, so that whole samples are left out
+    and correlated pixels do not count as independent. A law with a mean is centred.
+    """
+    require_x64()
+    source = marginal.marginal if isinstance(marginal, AbstractStimulus) else marginal
+    if not isinstance(source, AbstractMarginal):
+        raise wrong("amplifier", "marginal", marginal, "a marginal, such as stimulus.marginal, or a stimulus")
+    plain = without_error(source)
+    values = marginal if isinstance(marginal, Empirical) else source
+    groups = groups_of(values) if isinstance(values, Weighted | Empirical) else ()
+    return Amplifier(plain.shape, plain.law, groups)
+
+
+def without_error(marginal: AbstractMarginal) -> Amplifier:
+    """The amplifier without the groups that its standard error takes."""
+    law = law_of(marginal)
+    return Amplifier(_shape(marginal, law), law)
+
+
+def _shape(marginal: AbstractMarginal, law: Law) -> AbstractShape:
+    if is_gaussian(marginal):
+        return Odd((SLOPE,))
+    if np.allclose(law.magnitude, 1, rtol=1e-14, atol=0):
+        return Sign()
+    return Sum(law.magnitude, law.weight)
+
+
+def index_sign_change(marginals: Any, low: float, high: float) -> float:
+    """The setting between ``low`` and ``high`` at which a family of laws turns from super- to sub-linear.
+
+    ``marginals`` gives the law for a setting, e.g. ``Algebraic``: there the whole curve phi has as much area above
+    its tangent as below, which need not be where the excess kurtosis, its curvature at 0, vanishes.
+    """
+    require_x64()
+
+    def area(value: float) -> float:
+        return amplifier(marginals(value)).index()
+
+    if area(low) * area(high) > 0:
+        raise wrong("index_sign_change", "low, high", (low, high), "settings at which the index differs in sign")
+    return float(optimize.brentq(area, low, high, xtol=1e-8))

@@ -1,0 +1,126 @@
+"""``exact_flow``: gradient flow on the population loss where it has a closed form, as a Trajectory.
+
+Time is that of training, steps times rate, for the loss E(yhat - Y)^2 without 1/2.
+"""
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from .._settings import description, finite_array, wrong
+from .._trajectory import Trajectory
+from .._types import Float
+from ..networks import AbstractNetwork, SoftCommittee
+from ..stimuli import Task
+from ._erf import GaussianErf
+from ._flow import AbstractFlow, solve, statuses
+from ._gaussian_relu import GaussianReLU
+from ._ising import IsingReLU
+from ._x64 import require_x64
+
+FLOWS: tuple[type[AbstractFlow], ...] = (GaussianReLU, GaussianErf, IsingReLU)
+
+
+def exact_flow(
+    task: Task,
+    network: AbstractNetwork,
+    w0: Any,
+    *,
+    times: Any,
+    b0: Any = None,
+    rtol: float = 1e-6,
+    atol: float = 1e-9,
+    tolerance: float = 1e-3,
+) -> Trajectory:
+    """Follow the gradient flow of the population loss from given weights.
+
+    **w0**: (\\*pixels), (seed, \\*pixels) or (seed, unit, \\*pixels), no unit zero; for several units also
+    (unit, \\*pixels). **times**: when to record, increasing, from 0 on; the flow starts at 0. **b0**: biases, where they
+    are trained, (unit) or (seed, unit), default 0. **rtol**, **atol**: error control of the solver.
+    **tolerance**: error allowed to f(w) on Ising rings of more than 20 spins, whose estimate at each recorded time is
+    ``records["velocity_error"]``.
+    """
+    require_x64()
+    if not isinstance(task, Task):
+        raise wrong("exact_flow", "task", task, "a Task")
+    if not isinstance(network, AbstractNetwork):
+        raise wrong("exact_flow", "network", network, "a network, e.g. lx.networks.SingleReLU()")
+    rtol, atol, tolerance = (_positive(n, v) for n, v in (("rtol", rtol), ("atol", atol), ("tolerance", tolerance)))
+    at, weights = _times(times), _weights(task, network, w0)
+    flow = _flow(task, network, tolerance)
+    biases = _biases(network, b0, weights.shape[:2])
+    solution = solve(flow, weights.reshape(*weights.shape[:2], -1), biases, jnp.asarray(at), rtol, atol)
+    path = np.asarray(solution.weights).reshape(len(weights), len(at), network.units, *task.shape)
+    settings = {
+        "flow": "exact_flow", "kind": type(flow).__name__, "task": description(task), "network": description(network),
+        "rtol": rtol, "atol": atol, "tolerance": tolerance,
+    }  # fmt: skip
+    return Trajectory(
+        time=at,
+        weights=path,
+        biases=None if solution.biases is None else np.asarray(solution.biases),
+        loss=np.asarray(solution.loss),
+        records={name: np.asarray(values) for name, values in solution.records.items()},
+        settings=settings,
+        status=statuses(solution),
+        pixel_ndim=len(task.shape),
+    )
+
+
+def _flow(task: Task, network: AbstractNetwork, tolerance: float) -> AbstractFlow:
+    for kind in FLOWS:
+        flow = kind.build(task, network, tolerance)
+        if flow is not None:
+            return flow
+    classes = ", ".join(dict.fromkeys(type(stimulus).__name__ for stimulus in task.stimuli))
+    known = "; ".join(kind.summary for kind in FLOWS)
+    name = type(network).__name__
+    if isinstance(network, SoftCommittee):
+        name = f"{name}(units={network.units}, activation={network.activation!r}, bias={network.bias})"
+    raise ValueError(f"exact_flow: there is no exact flow for {name} on {classes}; there is one for: {known}")
+
+
+def _positive(name: str, value: Any) -> float:
+    array = finite_array("exact_flow", name, value, "a finite number > 0")
+    if array.ndim or array <= 0:
+        raise wrong("exact_flow", name, value, "a finite number > 0")
+    return float(array)
+
+
+def _times(times: Any) -> Float[np.ndarray, " times"]:
+    expected = "numbers from 0 on that increase"
+    array = np.atleast_1d(finite_array("exact_flow", "times", times, expected)).astype(float)
+    if array.ndim != 1 or not array.size or array[0] < 0 or np.any(np.diff(array) <= 0) or array[-1] <= 0:
+        raise wrong("exact_flow", "times", times, expected)
+    return array
+
+
+def _weights(task: Task, network: AbstractNetwork, w0: Any) -> Any:
+    """The start as (seed, unit, *pixels)."""
+    pixels, units = task.shape, network.units
+    expected = f"finite numbers of shape {pixels}, (seeds, *{pixels}) or (seeds, {units}, *{pixels})"
+    array = finite_array("exact_flow", "w0", w0, expected).astype(float)
+    shape, lead = array.shape, array.ndim - len(pixels)
+    if lead == 0:
+        array = array[None, None]
+    elif lead == 1:
+        array = array[:, None] if units == 1 else array[None]
+    if array.ndim != len(pixels) + 2 or array.shape[1:] != (units, *pixels) or not array.size:
+        raise wrong("exact_flow", "w0", f"shape {shape}", expected)
+    if np.any(np.all(array.reshape(*array.shape[:2], -1) == 0, axis=-1)):
+        raise wrong("exact_flow", "w0", "a unit of zeros", "different from 0 in every unit, as the flow there is undefined")
+    return jnp.asarray(array)
+
+
+def _biases(network: AbstractNetwork, b0: Any, shape: tuple[int, ...]) -> Any:
+    trained = isinstance(network, SoftCommittee) and network.bias is True
+    if not trained:
+        if b0 is not None:
+            raise wrong("exact_flow", "b0", b0, "left out, as this network trains no biases")
+        return None
+    expected = f"finite numbers of shape {shape[1:]} or {shape}"
+    array = finite_array("exact_flow", "b0", np.zeros(shape) if b0 is None else b0, expected).astype(float)
+    if array.shape not in (shape, shape[1:]):
+        raise wrong("exact_flow", "b0", f"shape {array.shape}", expected)
+    return jnp.broadcast_to(jnp.asarray(array), shape)

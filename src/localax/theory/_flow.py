@@ -1,0 +1,102 @@
+"""A flow is a velocity and a loss in closed form; one adaptive solver follows it from many starts at once."""
+
+import abc
+from typing import Any, ClassVar, Self
+
+import diffrax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .._types import Array, Float, Int
+from ..networks import AbstractNetwork
+from ..stimuli import Task
+
+Fields = Float[Array, "units n"]
+Biases = Float[Array, " units"] | None
+
+STEPS = 1_000_000
+"""More steps than any flow of this room needs; a seed that takes them all is reported as diverged."""
+
+
+class AbstractFlow(eqx.Module):
+    """The gradient flow of L_E = E(yhat - Y)^2 for one kind of task and network, without sampling.
+
+    A new flow is one class in the tuple ``FLOWS``.
+    """
+
+    summary: ClassVar[str]
+    """Which network on which stimuli, in a few words."""
+
+    @classmethod
+    @abc.abstractmethod
+    def build(cls, task: Task, network: AbstractNetwork, tolerance: float) -> Self | None:
+        """The flow of this task and network; None where it is not of this kind."""
+
+    @abc.abstractmethod
+    def velocity(self, weights: Fields, biases: Biases) -> tuple[Fields, Biases]:
+        """-dL_E/dw and -dL_E/db."""
+
+    @abc.abstractmethod
+    def loss(self, weights: Fields, biases: Biases) -> Float[Array, ""]:
+        """L_E."""
+
+    def records(self, weights: Fields, biases: Biases) -> dict[str, Float[Array, "..."]]:
+        """Whatever else is worth keeping at each recorded time."""
+        del weights, biases
+        return {}
+
+
+class Solution(eqx.Module):
+    """A flow at the recorded times, for every seed."""
+
+    weights: Float[Array, "seeds times units n"]
+    biases: Float[Array, "seeds times units"] | None
+    loss: Float[Array, "seeds times"]
+    records: dict[str, Float[Array, "seeds times ..."]]
+    steps: Int[Array, " seeds"]
+    done: Any
+
+
+@eqx.filter_jit
+def solve(
+    flow: AbstractFlow,
+    weights: Float[Array, "seeds units n"],
+    biases: Float[Array, "seeds units"] | None,
+    times: Float[Array, " times"],
+    rtol: float | Float[Array, ""],
+    atol: float | Float[Array, ""],
+) -> Solution:
+    """Follow a flow from time 0, by Tsit5 with error control, each seed with its own steps."""
+
+    def velocity(t, state, args):
+        del t, args
+        return flow.velocity(*state)
+
+    def one(w, b):
+        found = diffrax.diffeqsolve(
+            diffrax.ODETerm(velocity),
+            diffrax.Tsit5(),
+            t0=0.0,
+            t1=times[-1],
+            dt0=None,
+            y0=(w, b),
+            saveat=diffrax.SaveAt(ts=times),
+            stepsize_controller=diffrax.PIDController(rtol=rtol, atol=atol, dtmin=1e-7, force_dtmin=True),
+            max_steps=STEPS,
+            throw=False,
+        )
+        path_w, path_b = found.ys
+        # In a row, not all at once: the loss may need far more memory than the flow.
+        loss, records = jax.lax.map(lambda state: (flow.loss(*state), flow.records(*state)), (path_w, path_b))
+        ended = (found.result == diffrax.RESULTS.successful) & jnp.all(jnp.isfinite(path_w))
+        return Solution(path_w, path_b, loss, records, found.stats["num_steps"], ended)
+
+    return jax.vmap(one)(weights, biases)
+
+
+def statuses(solution: Solution) -> tuple[str, ...]:
+    """One word per seed, as a Trajectory has it."""
+    steps, done = np.asarray(solution.steps), np.asarray(solution.done)
+    return tuple("done" if ok else f"diverged at step {n}" for n, ok in zip(steps, done, strict=True))

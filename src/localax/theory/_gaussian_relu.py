@@ -1,0 +1,75 @@
+"""Any number of ReLU units on Gaussian or elliptical classes: the full update that seed 000 leaves as "some mess".
+
+With overlaps Q = W S W', d_j = sqrt(Q_jj) and cosines g_jk = Q_jk/(d_j d_k), the two averages that Eqs. 16 to 18 of
+seed 000 look for are E[1(h_j > 0) X] = (C/2) S w_j/d_j and
+
+    E[1(h_j > 0) ReLU(h_k) X] = (1/4 + asin(g_jk)/2pi) S w_k + (d_k/d_j) sqrt(1 - g_jk^2)/2pi S w_j,
+
+the derivative of the arc-cosine kernel. The second is of degree two in X and holds for every elliptical law with S its
+covariance; only C depends on the radius (Eq. 11 of the paper, corrected).
+"""
+
+from typing import ClassVar, Self
+
+import jax.numpy as jnp
+
+from .._types import Array, Float
+from ..networks import AbstractNetwork, SingleReLU, SoftCommittee
+from ..stimuli import Task
+from ._flow import AbstractFlow, Biases, Fields
+from ._joint import Products, class_labels, elliptical_constant, products
+
+
+def is_relu(network: AbstractNetwork) -> bool:
+    """Whether the network is a mean of ReLU units without biases."""
+    if isinstance(network, SoftCommittee):
+        return network.activation == "relu" and network.bias is False
+    return isinstance(network, SingleReLU)
+
+
+def cosines(overlap: Float[Array, "classes units units"]) -> Float[Array, "classes units units"]:
+    """Correlations of the preactivations; exactly 1 of a unit with itself, whatever rounding says."""
+    norm = jnp.sqrt(jnp.diagonal(overlap, axis1=-2, axis2=-1))
+    inside = jnp.clip(overlap / (norm[..., :, None] * norm[..., None, :]), -1, 1)
+    return jnp.where(jnp.eye(overlap.shape[-1], dtype=bool), 1.0, inside)
+
+
+class GaussianReLU(AbstractFlow):
+    """K ReLU units on Gaussian or elliptical classes."""
+
+    summary: ClassVar[str] = "SingleReLU or SoftCommittee(relu) on Gaussian or elliptical classes"
+
+    products: Products
+    labels: Float[Array, " classes"]
+    proportions: Float[Array, " classes"]
+    constants: Float[Array, " classes"]
+
+    @classmethod
+    def build(cls, task: Task, network: AbstractNetwork, tolerance: float) -> Self | None:
+        del tolerance
+        constants = [elliptical_constant(stimulus) for stimulus in task.stimuli]
+        if not is_relu(network) or any(c is None for c in constants):
+            return None
+        labels = class_labels(task, "exact_flow")
+        return cls(products(task.stimuli), labels, jnp.asarray(task.proportions), jnp.asarray(constants))
+
+    def velocity(self, weights: Fields, biases: Biases) -> tuple[Fields, Biases]:
+        units = weights.shape[0]
+        moved = self.products(weights)
+        overlap = jnp.einsum("cup,vp->cuv", moved, weights)
+        g, norm = cosines(overlap), jnp.sqrt(jnp.diagonal(overlap, axis1=-2, axis2=-1))
+        both = (0.25 + jnp.arcsin(g) / (2 * jnp.pi)) / units
+        across = jnp.sqrt(1 - g**2) / (2 * jnp.pi) * norm[:, None, :] / norm[:, :, None] / units
+        own = (self.labels * self.constants / 2)[:, None] / norm - across.sum(-1)
+        pull = own[..., None] * moved - jnp.einsum("cuv,cvp->cup", both, moved)
+        return 2 / units * jnp.tensordot(self.proportions, pull, 1), biases if biases is None else jnp.zeros_like(biases)
+
+    def loss(self, weights: Fields, biases: Biases) -> Float[Array, ""]:
+        del biases
+        units = weights.shape[0]
+        overlap = jnp.einsum("cup,vp->cuv", self.products(weights), weights)
+        g, norm = cosines(overlap), jnp.sqrt(jnp.diagonal(overlap, axis1=-2, axis2=-1))
+        kernel = (jnp.sqrt(1 - g**2) + g * (jnp.pi - jnp.arccos(g))) / (2 * jnp.pi)
+        square = jnp.einsum("cu,cv,cuv->c", norm, norm, kernel) / units**2
+        mean = self.constants / 2 * norm.mean(-1)
+        return jnp.sum(self.proportions * (self.labels**2 - 2 * self.labels * mean + square))
