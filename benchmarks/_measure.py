@@ -2,7 +2,8 @@
 
 Each competitor is a function of a key. It runs many times inside one compiled loop whose carry is its whole result,
 so XLA can skip neither an element nor a repeat, and the cost of one call from Python is shared out. Competitors take
-turns round by round; a ratio is taken between their fastest rounds, the ones that a shared machine disturbed least.
+turns round by round, timed in CPU seconds, which on one thread count the work and not the wait for a shared machine;
+a ratio is taken between their fastest rounds, the least disturbed ones.
 """
 
 import contextlib
@@ -20,7 +21,7 @@ import numpy as np
 
 Competitor = Callable[[jax.Array], Any]
 
-SECONDS = 0.02
+SECONDS = 0.01
 """Length of one timing: long against the clock and the call, short against the moods of a shared machine."""
 
 
@@ -71,7 +72,7 @@ def timed(what: str, above: Competitor, below: Competitor, rounds: int, **target
 
 
 def _timer(competitor: Competitor) -> Callable[[int], float]:
-    """Seconds per run, as a function of the seed; compiled, and with the number of repeats chosen, beforehand."""
+    """CPU seconds per run, as a function of the seed; compiled, and with the number of repeats chosen, beforehand."""
 
     @jax.jit
     def run(key, repeats):
@@ -80,9 +81,9 @@ def _timer(competitor: Competitor) -> Callable[[int], float]:
 
     def seconds(seed: int, repeats: int) -> float:
         key = jax.block_until_ready(jax.random.key(seed))
-        begin = time.perf_counter()
+        begin = time.process_time()
         jax.block_until_ready(run(key, repeats))
-        return (time.perf_counter() - begin) / repeats
+        return (time.process_time() - begin) / repeats
 
     seconds(0, 1)  # compiles
     repeats = max(1, round(SECONDS / min(seconds(turn, 2) for turn in range(3))))

@@ -1,5 +1,6 @@
 """What several tests share: comparison within six standard errors, dense matrices by plain loops, random settings."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import jax
@@ -34,13 +35,17 @@ def matrix(row: np.ndarray) -> np.ndarray:
     )
 
 
-def statements(stimulus: AbstractStimulus, n: int = 5000, seed: int = 0) -> Report:
-    """The part of the battery that compares samples with exact statements."""
+def run_items(stimulus: AbstractStimulus, names: Iterable[str], n: int, seed: int = 0) -> Report:
+    """A part of the battery."""
     subject = _battery._Subject(stimulus, seed, np.asarray(stimulus.sample(jax.random.key(seed), n)))
     return Report(
-        type(stimulus).__name__,
-        tuple(_battery._run(name, _battery.ITEMS[name], subject) for name in STATEMENTS),
+        type(stimulus).__name__, tuple(_battery._run(name, _battery.ITEMS[name], subject) for name in sorted(names))
     )
+
+
+def statements(stimulus: AbstractStimulus, n: int = 5000, seed: int = 0) -> Report:
+    """The part of the battery that compares samples with exact statements."""
+    return run_items(stimulus, STATEMENTS, n, seed)
 
 
 # Any object of the package, with settings drawn from what its annotations call typical --------------------------------
@@ -49,7 +54,7 @@ def statements(stimulus: AbstractStimulus, n: int = 5000, seed: int = 0) -> Repo
 def built(cls: type, size: int | tuple[int, int] = 40) -> st.SearchStrategy:
     """Instances of a class, whose settings are read off its annotations."""
     values = {name: _values(setting, size) for name, setting in settings_of(cls).items()}
-    return st.fixed_dictionaries(values).map(lambda chosen: _construct(cls, chosen))
+    return st.fixed_dictionaries(values).map(lambda chosen: construct(cls, **chosen))
 
 
 def _values(setting: Setting, size: Any) -> st.SearchStrategy:
@@ -66,7 +71,8 @@ def _values(setting: Setting, size: Any) -> st.SearchStrategy:
     return st.integers(int(low), int(high)) if setting.kind is int else st.floats(low, high)
 
 
-def _construct(cls: type, chosen: dict[str, Any]) -> Any:
+def construct(cls: type, **chosen: Any) -> Any:
+    """An object, or another example where its correlation is no covariance."""
     try:
         return cls(**chosen)
     except ValueError as error:

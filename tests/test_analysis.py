@@ -22,7 +22,8 @@ RNG = np.random.default_rng
 
 SCALARS = (la.ipr, la.entropy, la.width, la.uncertainty)
 MEASURES = (*SCALARS, la.peak, la.peak_sign, la.centre, la.spectrum, la.dominant_frequency, la.classify)
-FITS = (la.fit_sinusoid, functools.partial(la.fit_sinusoid, offset=False), la.fit_gabor, la.fit_bump)
+SEARCHES = (la.fit_gabor, la.fit_bump)
+FITS = (la.fit_sinusoid, functools.partial(la.fit_sinusoid, offset=False), *SEARCHES)
 
 
 @pytest.fixture(autouse=True)
@@ -70,7 +71,7 @@ def wave(cycles, phase=0.0, shape=(N,)):
     return np.cos(angle + phase)
 
 
-def ising_steady_state(j0, j1, n=40, at=6):
+def ising_steady_state(j0, j1, n=N, at=6):
     """w* = (S0 + S1)^-1 S1 e_i (C5), from the covariance (t^d + t^(n-d)) / (1 + t^n) of an Ising ring."""
     d = np.abs(np.arange(n)[:, None] - np.arange(n))
     s0, s1 = ((t**d + t ** (n - d)) / (1 + t**n) for t in np.tanh([j0, j1]))
@@ -94,9 +95,12 @@ def batch(ndim):
 def test_leading_axes_jit_and_vmap_agree_with_one_field_at_a_time(function, ndim):
     w = batch(ndim)
     measure = functools.partial(function, ndim=ndim)
-    alone = [measure(x) for x in w.reshape(6, *SHAPES[ndim])]
-    alone = jax.tree.map(lambda *leaves: jnp.stack(leaves).reshape(2, 3, *leaves[0].shape), *alone)
-    for other in (measure(w), jax.jit(jax.vmap(jax.vmap(measure)))(w)):
+    alone = [(measure if function in SEARCHES else compiled(measure))(x) for x in w.reshape(6, *SHAPES[ndim])]
+    alone = jax.tree.map(lambda *leaves: np.stack(leaves).reshape(2, 3, *leaves[0].shape), *alone)
+    others = [measure(w)]
+    if function not in SEARCHES or ndim == 1:  # seconds of compilation each
+        others.append(jax.jit(jax.vmap(jax.vmap(measure)))(w))
+    for other in others:
         for a, b in zip(jax.tree.leaves(alone), jax.tree.leaves(other), strict=True):
             # Rounding differs by the width of the batch, and a descent amplifies it: the cost is flat at its end.
             np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
@@ -122,13 +126,15 @@ def test_float32_stays_float32_and_agrees_with_float64(function, ndim):
     packet = gabor(5.3, 3.0, 4.2, 0.4) if ndim == 1 else gabor_2d((3.2, 4.1), (1.6, 2.1), 0.6, 0.21, 0.4)
     # The square of 1e-25 is no float32.
     w = packet * (1 if function is la.spectrum else 1e-25)
+    kept = [jax.eval_shape(functools.partial(function, ndim=ndim), x) for x in (np.float32(w), w)]
+    for a, b in zip(*map(jax.tree.leaves, kept), strict=True):
+        assert a.dtype == (jnp.float32 if b.dtype == jnp.float64 else b.dtype)
+    if function in SEARCHES and ndim == 2:  # seconds of compilation
+        return
     single, double = function(np.float32(w), ndim=ndim), function(w, ndim=ndim)
     if function in FITS:
-        np.testing.assert_allclose(single.error, double.error, atol=1e-3)
-    for a, b in zip(jax.tree.leaves(single), jax.tree.leaves(double), strict=True):
-        assert a.dtype == (jnp.float32 if b.dtype == jnp.float64 else b.dtype)
-        if function not in FITS:
-            np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4)
+        single, double = single.error, double.error
+    np.testing.assert_allclose(single, double, rtol=1e-4, atol=1e-3 if function in SEARCHES else 1e-4)
 
 
 def test_other_results_are_float32_too():
@@ -197,7 +203,7 @@ def test_closed_forms_of_ipr_and_entropy():
     # A sum of cos^2 log cos^2 over a fine period has the mean (1 - 2 log 2) / 2.
     fine = np.cos(2 * np.pi * (np.arange(4000) + 0.3) / 4000)
     np.testing.assert_allclose(la.entropy(fine), np.log(4000) - 1 + np.log(2), rtol=1e-5)
-    np.testing.assert_allclose(la.ipr(ising_steady_state(0.3, 0.7)), 0.85370, atol=5e-6)  # C5
+    np.testing.assert_allclose(la.ipr(ising_steady_state(0.3, 0.7, n=40)), 0.85370, atol=5e-6)  # C5
     assert la.ipr(np.arange(4)) == pytest.approx((1 + 16 + 81) / (1 + 4 + 9) ** 2)  # whole numbers are fields too
 
 
@@ -311,7 +317,7 @@ def test_uncertainty_of_a_wave_packet_and_of_the_extremes():
 
 def test_uncertainty_of_fields_trained_to_the_ising_steady_state():
     """sigma_k of delta + exponential, from the derivative of the band-limited interpolation."""
-    w = ising_steady_state(0.3, 0.7)
+    w = ising_steady_state(0.3, 0.7, n=40)
     k = np.fft.fftfreq(40) * 2 * np.pi
     slope = np.fft.ifft(1j * k * np.where(np.abs(k) > 3.14, 0, 1) * np.fft.fft(w)).real
     nyquist = np.sum(w * (-1.0) ** np.arange(40)) ** 2 / 40 * np.pi**2
@@ -398,7 +404,7 @@ def test_gabor_on_the_torus_is_recovered(centre, widths, orientation, cycles, ph
 
 
 def scipy_gabor_error(w):
-    """The best of scipy's Levenberg-Marquardt from a grid of 360 starts."""
+    """The best of scipy's Levenberg-Marquardt from a grid of starts."""
     n = len(w)
 
     def residual(p):
@@ -408,7 +414,7 @@ def scipy_gabor_error(w):
             - w
         )
 
-    starts = itertools.product(range(0, n, 4), np.log([0.8, 2.0, 6.0]), [0.0, 1.0, 3.0, 7.0])
+    starts = itertools.product(range(0, n, 6), np.log([1.5, 4.0]), [0.0, 1.0, 3.0, 6.0])
     ends = [optimize.least_squares(residual, [*s, 1.0, 0.0, 0.0], method="lm", max_nfev=400) for s in starts]
     return np.sqrt(2 * min(e.cost for e in ends)) / np.linalg.norm(w)
 
@@ -427,8 +433,8 @@ def test_gabor_fits_of_other_shapes():
     np.testing.assert_allclose(found.error, np.linalg.norm(w - found.field) / np.linalg.norm(w), rtol=1e-9)
     np.testing.assert_allclose(found.r2, 1 - np.sum((w - found.field) ** 2) / np.sum((w - w.mean()) ** 2), rtol=1e-9)
     assert found.frequency == 0
-    moved = la.fit_gabor(-np.roll(w, 37))
-    np.testing.assert_allclose([moved.error, moved.centre], [found.error, (found.centre + 37) % 40], atol=1e-5)
+    moved = la.fit_gabor(-np.roll(w, 29))
+    np.testing.assert_allclose([moved.error, moved.centre], [found.error, (found.centre + 29) % N], atol=1e-5)
     wide = la.fit_gabor(wave([3], 0.8))  # a pure sinusoid is a Gabor of endless width
     assert wide.error < 1e-3
     np.testing.assert_allclose(wide.frequency, 3, atol=1e-2)
@@ -437,11 +443,11 @@ def test_gabor_fits_of_other_shapes():
 
 @pytest.mark.parametrize(("j0", "j1"), [(0.3, 0.7), (0.1, 0.5)])
 def test_bump_is_the_steady_state_of_ising_rings(j0, j1):
-    """C5 gives delta, amplitude and decay in closed form for an endless ring; 40 pixels differ by 1e-7 at most."""
+    """C5 gives delta, amplitude and decay in closed form for an endless ring; on 32 pixels tanh((J0 + J1)/2)^16 is missing."""
     found = la.fit_bump(ising_steady_state(j0, j1, at=13))
     amplitude = np.tanh(j1 - j0) / (2 * np.sinh(j0 + j1))
     top = np.cosh((3 * j0 - j1) / 2) / (2 * np.cosh((j0 + j1) / 2) * np.cosh(j1 - j0))
-    assert found.error < 1e-6
+    assert found.error < 1e-5
     assert found.pixel == 13
     expected = [top - amplitude, amplitude, 13, -1 / np.log(np.tanh((j0 + j1) / 2)), 0]
     parameters = [found.delta, found.amplitude, found.centre, found.length, found.offset]
@@ -580,8 +586,8 @@ KINDS = [
     (np.eye(40)[3], Kind.LOCALIZED),
     (bump(7.3, 1.5, 40), Kind.LOCALIZED),
     (bump(7.3, 3.9, 40), Kind.LOCALIZED),  # as wide as NLGP(.5) in D-06, IPR .10
-    (-ising_steady_state(0.3, 0.7), Kind.LOCALIZED),
-    (ising_steady_state(0.7, 0.3), Kind.LOCALIZED),  # the centre and surround of D-14
+    (-ising_steady_state(0.3, 0.7, n=40), Kind.LOCALIZED),
+    (ising_steady_state(0.7, 0.3, n=40), Kind.LOCALIZED),  # the centre and surround of D-14
     (bump(7.3, 9.0, 40), Kind.OSCILLATORY),
     (np.ones(40), Kind.OSCILLATORY),
     (wave([1], 0.2, (40,)), Kind.OSCILLATORY),

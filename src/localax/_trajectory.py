@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _KIND, _VERSION = "trajectory", 1
 _STATUS = re.compile(r"done|(diverged|interrupted) at step \d+")
 _ARRAYS = ("time", "weights", "biases", "readout", "loss")
-_TAKEN = {*_ARRAYS, "status", "setting", "seed", "unit", "pixel", "row", "column", "setting_time"}
+TAKEN = {*_ARRAYS, "status", "setting", "seed", "unit", "pixel", "row", "column", "setting_time"}
 _PIXEL_AXES = {1: ("pixel",), 2: ("row", "column")}
 
 
@@ -181,7 +181,7 @@ def _check_shapes(it: Trajectory) -> None:
     _check_shape("readout", it.readout, (*lead, it.n_units), more=True)
     _check_shape("loss", it.loss, lead)
     for name, array in it.records.items():
-        if name in _TAKEN:
+        if name in TAKEN:
             raise ValueError(f"Trajectory: a record must have a name of its own, got {name!r}")
         _check_shape(f"record {name!r}", array, lead, more=True)
 

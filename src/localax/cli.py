@@ -48,18 +48,17 @@ def _set_flags() -> None:
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
 
 
-def _version(asked: bool) -> None:
+def _version(asked: bool | None) -> None:
     if asked:
         print(f"localax {__version__}")
         raise typer.Exit
 
 
+VERSION = typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+
+
 @app.callback()
-def _root(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
-    ] = False,
-) -> None:
+def _root(version: Annotated[bool | None, VERSION] = None) -> None:
     del version
 
 
@@ -151,9 +150,14 @@ def _publish(outcome: Any, out: Path, title: str, open_: bool, as_json: bool) ->
         raise typer.Exit(1)
 
 
-@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+WORDS = typer.Argument(
+    metavar="[FILE.toml] [--SETTING VALUE]...", help="A file of settings, and any setting as a flag."
+)
+
+
+@app.command(context_settings={"ignore_unknown_options": True})
 def train(
-    context: typer.Context,
+    words: Annotated[list[str] | None, WORDS] = None,
     stimulus: Annotated[str | None, typer.Option(help="A stimulus, e.g. nlgp (see: localax list stimuli).")] = None,
     network: Annotated[str | None, typer.Option(help="A network, e.g. committee (see: localax list networks).")] = None,
     init: Annotated[str | None, typer.Option(help="An initialiser (see: localax list initialisers).")] = None,
@@ -162,7 +166,7 @@ def train(
     fresh: Annotated[bool, typer.Option(help="Run even if the same run is stored.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Train a network and keep the run: fields, loss and a picture. [FILE.toml] [--SETTING VALUE]...
+    """Train a network and keep the run: fields, loss and a picture.
 
     A file of settings in TOML may come first; flags override it. Every setting of the stimulus, the network, the initialiser and the run is a flag, for example
     --gain 3 --lengthscale 1,3 --units 10 --activation sigmoid --bias true --rate 0.05 --steps 2000 --seeds 8.
@@ -170,7 +174,7 @@ def train(
     """
     from .training import read_spec
 
-    flags = list(context.args)
+    flags = list(words or [])
     file = Path(flags.pop(0)) if flags and not flags[0].startswith("--") else None
     chosen = {"stimulus": stimulus, "network": network, "init": init}
     settings = _settings(file, {name: kind for name, kind in chosen.items() if kind}, flags, set_ or [])

@@ -77,7 +77,7 @@ def compare(a: Trajectory, b: Trajectory) -> Comparison:
 
 def _agreement(same: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """One truth per field, whether peaks are indices or coordinates."""
-    return same if same.shape == shape else same.all(axis=-1)
+    return same if same.shape == shape else np.asarray(same.all(axis=-1))
 
 
 def _at_times(trajectory: Trajectory, times: np.ndarray) -> np.ndarray:

@@ -141,13 +141,13 @@ class EllipticalMarginal(AbstractMarginal):
         return float(3 * (ratio * d / (d + 2) - 1))
 
     def cdf(self, x: Numbers) -> Numbers:
-        """A mean over radii, on a grid so fine that interpolation is exact to 1e-5."""
+        """A mean over radii, on a grid so fine that from 5 pixels on it is exact to 1e-5 (to 1e-3 for 2 pixels)."""
         radius, weight = self.radial.nodes(40)
         radius = radius * np.sqrt(self.dimension / self.radial.moment(2, self.dimension))
         reach = np.arcsinh(max(np.max(np.abs(x)), 1.0))
-        grid = np.sinh(np.linspace(-reach, reach, 3001))
-        values = [np.sum(weight * sphere_coordinate_cdf(point / radius, self.dimension)) for point in grid]
-        return np.interp(x, grid, values)
+        grid = np.sinh(np.linspace(0, reach, 1501))
+        above = [np.sum(weight * sphere_coordinate_cdf(point / radius, self.dimension)) - 0.5 for point in grid]
+        return np.asarray(0.5 + np.sign(x) * np.interp(np.abs(x), grid, above))
 
 
 class Elliptical(AbstractStimulus):

@@ -30,7 +30,7 @@ class Empirical(AbstractStimulus):
         return jnp.asarray(self.samples)[index].astype(dtype)
 
     def mean(self) -> Row:
-        return self.samples.mean(0, dtype=float)
+        return np.asarray(self.samples, float).mean(0)
 
     def covariance(self) -> Row:
         return self.covariance_matrix()[0].reshape(self.shape)

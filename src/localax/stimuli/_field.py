@@ -95,7 +95,7 @@ def spectral_field(eigenvalues: Float[np.ndarray, "*pixels"]) -> SpectralField:
 
 
 def _root(row: Float[np.ndarray, " n"], origin: str) -> Float[np.ndarray, "n n"]:
-    return circulant(np.fft.ifft(np.sqrt(valid_spectrum(row, origin))).real)
+    return np.asarray(circulant(np.fft.ifft(np.sqrt(valid_spectrum(row, origin))).real))
 
 
 def correlated_field(covariance: AbstractCovariance, shape: tuple[int, ...], origin: str) -> AbstractField:

@@ -14,14 +14,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import erf
-from scipy import optimize, special
 
 from .._math import unit_nodes
 from .._settings import wrong
 from .._types import Array, Float
 from ..stimuli import AbstractMarginal, AbstractStimulus, Empirical
 from ..stimuli._marginals import Weighted
-from ._law import Law, groups_of, is_gaussian, law_of
+from ._law import Law, groups_of, is_gaussian, law_of, root
 from ._x64 import require_x64
 
 SLOPE = math.sqrt(2 / math.pi)
@@ -84,8 +83,8 @@ def _sum(magnitude: Reals, weight: Reals, r: Reals) -> Reals:
 class Table(AbstractShape):
     """Cubic pieces between exact values and slopes of F(r)/r on an even grid in log t.
 
-    Each |X| erf(|X| t) is the same function shifted along log t, so its fourth derivative, and with it the error
-    (below 1e-8 of E|X|, in practice 1e-9), is bounded alike for all laws, however heavy their tails.
+    Each |X| erf(|X| t) is the same function shifted along log t, so its fourth derivative, and with it the error, is
+    bounded alike for all laws, however heavy their tails: 6.3/(384 STEPS^4) E|X|, which is 1e-9.
     """
 
     value: Float[Array, " grid"] | Float[np.ndarray, " grid"]
@@ -104,13 +103,9 @@ class Table(AbstractShape):
 
 def _table(law: Law) -> Table:
     t = np.exp(LOW + np.arange(int((HIGH - LOW) * STEPS) + 2) / STEPS)
-    phi, change = np.empty_like(t), np.empty_like(t)
-    for part in np.array_split(np.arange(t.size), 1 + t.size * law.magnitude.size // 200_000):
-        xt = np.multiply.outer(t[part], law.magnitude)
-        phi[part] = law.mean(law.magnitude * special.erf(xt * math.sqrt(0.5)))
-        change[part] = SLOPE * law.mean(law.magnitude**2 * np.exp(-(xt**2) / 2))
-    root = np.sqrt(1 + t**2)
-    return Table(phi * root / t, (root * change - phi / (t * root)) / STEPS)
+    phi, change = law.amplify(t)
+    norm = np.sqrt(1 + t**2)
+    return Table(phi * norm / t, (norm * change - phi / (t * norm)) / STEPS)
 
 
 class Amplifier(eqx.Module):
@@ -175,8 +170,7 @@ class Amplifier(eqx.Module):
         turns = np.flatnonzero(np.diff(signs))
         if not turns.size:
             return None
-        root = optimize.brentq(lambda x: float(self._apart(np.array(x))), r[turns[0]], r[turns[0] + 1], xtol=1e-13)
-        return float(root) * self.scale
+        return self.scale * root(lambda x: float(self._apart(np.array(x))), float(r[turns[0]]), float(r[turns[0] + 1]))
 
     def _apart(self, r: np.ndarray) -> np.ndarray:
         return np.asarray(self.shape(jnp.asarray(r))) / r - SLOPE
@@ -234,4 +228,4 @@ def index_sign_change(marginals: Any, low: float, high: float) -> float:
 
     if area(low) * area(high) > 0:
         raise wrong("index_sign_change", "low, high", (low, high), "settings at which the index differs in sign")
-    return float(optimize.brentq(area, low, high, xtol=1e-8))
+    return root(area, low, high)

@@ -22,7 +22,7 @@ from .._types import Array, Float
 from ..networks import AbstractNetwork, SoftCommittee
 from ..stimuli import Task
 from ._flow import AbstractFlow, Biases, Fields
-from ._joint import Products, class_labels, is_gaussian, products
+from ._joint import AbstractProducts, class_labels, is_gaussian, products
 
 Pairs = Float[Array, "units units"]
 
@@ -54,7 +54,7 @@ class GaussianErf(AbstractFlow):
 
     summary: ClassVar[str] = "SoftCommittee(erf), with or without biases, on Gaussian classes"
 
-    products: Products
+    products: AbstractProducts
     labels: Float[Array, " classes"]
     proportions: Float[Array, " classes"]
     trained: bool = eqx.field(static=True)
@@ -63,8 +63,9 @@ class GaussianErf(AbstractFlow):
     @classmethod
     def build(cls, task: Task, network: AbstractNetwork, tolerance: float) -> Self | None:
         del tolerance
-        known = isinstance(network, SoftCommittee) and network.activation == "erf"
-        if not known or not all(is_gaussian(stimulus) for stimulus in task.stimuli):
+        if not isinstance(network, SoftCommittee) or network.activation != "erf":
+            return None
+        if not all(is_gaussian(stimulus) for stimulus in task.stimuli):
             return None
         labels, shares = class_labels(task, "exact_flow"), jnp.asarray(task.proportions)
         fixed = 0.0 if isinstance(network.bias, bool) else float(network.bias)
@@ -86,11 +87,11 @@ class GaussianErf(AbstractFlow):
         along = None if biases is None else rate * jnp.tensordot(self.proportions, shift, 1)
         return rate * jnp.tensordot(self.proportions, pull, 1), along
 
-    def loss(self, weights: Fields, biases: Biases) -> Float[Array, ""]:
+    def measure(self, weights: Fields, biases: Biases) -> tuple[Float[Array, ""], dict[str, Float[Array, "..."]]]:
         b = self._biases(weights, biases)
         overlap = jnp.einsum("cup,vp->cuv", self.products(weights), weights)
         mean, square = jax.vmap(output_moments, in_axes=(0, None))(overlap, b)
-        return jnp.sum(self.proportions * (self.labels**2 - 2 * self.labels * mean + square))
+        return jnp.sum(self.proportions * (self.labels**2 - 2 * self.labels * mean + square)), {}
 
 
 def output_moments(overlap: Pairs, biases: Float[Array, " units"]) -> tuple[Float[Array, ""], Float[Array, ""]]:

@@ -13,6 +13,7 @@ from .._trajectory import Trajectory
 from .._types import Float
 from ..networks import AbstractNetwork, SoftCommittee
 from ..stimuli import Task
+from ._effective import checked_times
 from ._erf import GaussianErf
 from ._flow import AbstractFlow, solve, statuses
 from ._gaussian_relu import GaussianReLU
@@ -36,8 +37,8 @@ def exact_flow(
     """Follow the gradient flow of the population loss from given weights.
 
     **w0**: (\\*pixels), (seed, \\*pixels) or (seed, unit, \\*pixels), no unit zero; for several units also
-    (unit, \\*pixels). **times**: when to record, increasing, from 0 on; the flow starts at 0. **b0**: biases, where they
-    are trained, (unit) or (seed, unit), default 0. **rtol**, **atol**: error control of the solver.
+    (unit, \\*pixels). **times**: when to record, increasing, from 0 on; the flow starts at 0. **b0**: biases, where
+    they are trained, (unit) or (seed, unit), default 0. **rtol**, **atol**: error control of the solver.
     **tolerance**: error allowed to f(w) on Ising rings of more than 20 spins, whose estimate at each recorded time is
     ``records["velocity_error"]``.
     """
@@ -47,13 +48,13 @@ def exact_flow(
     if not isinstance(network, AbstractNetwork):
         raise wrong("exact_flow", "network", network, "a network, e.g. lx.networks.SingleReLU()")
     rtol, atol, tolerance = (_positive(n, v) for n, v in (("rtol", rtol), ("atol", atol), ("tolerance", tolerance)))
-    at, weights = _times(times), _weights(task, network, w0)
+    at, weights = checked_times("exact_flow", times), _weights(task, network, w0)
     flow = _flow(task, network, tolerance)
     biases = _biases(network, b0, weights.shape[:2])
     solution = solve(flow, weights.reshape(*weights.shape[:2], -1), biases, jnp.asarray(at), rtol, atol)
     path = np.asarray(solution.weights).reshape(len(weights), len(at), network.units, *task.shape)
     settings = {
-        "flow": "exact_flow", "kind": type(flow).__name__, "task": description(task), "network": description(network),
+        "flow": "exact", "kind": type(flow).__name__, "task": description(task), "network": description(network),
         "rtol": rtol, "atol": atol, "tolerance": tolerance,
     }  # fmt: skip
     return Trajectory(
@@ -88,29 +89,28 @@ def _positive(name: str, value: Any) -> float:
     return float(array)
 
 
-def _times(times: Any) -> Float[np.ndarray, " times"]:
-    expected = "numbers from 0 on that increase"
-    array = np.atleast_1d(finite_array("exact_flow", "times", times, expected)).astype(float)
-    if array.ndim != 1 or not array.size or array[0] < 0 or np.any(np.diff(array) <= 0) or array[-1] <= 0:
-        raise wrong("exact_flow", "times", times, expected)
-    return array
-
-
 def _weights(task: Task, network: AbstractNetwork, w0: Any) -> Any:
-    """The start as (seed, unit, *pixels)."""
-    pixels, units = task.shape, network.units
-    expected = f"finite numbers of shape {pixels}, (seeds, *{pixels}) or (seeds, {units}, *{pixels})"
-    array = finite_array("exact_flow", "w0", w0, expected).astype(float)
+    array = checked_units("exact_flow", w0, task.shape, network.units)
+    if np.any(np.all(array.reshape(*array.shape[:2], -1) == 0, axis=-1)):
+        raise wrong(
+            "exact_flow", "w0", "a unit of zeros", "different from 0 in every unit: the flow has no direction there"
+        )
+    return jnp.asarray(array)
+
+
+def checked_units(owner: str, w0: Any, pixels: tuple[int, ...], units: int) -> Float[np.ndarray, "seeds units *pixels"]:
+    """Starting weights as (seed, unit, *pixels), or one line that says what is wrong with them."""
+    inside = ", ".join(map(str, pixels))
+    expected = f"finite numbers of shape {pixels}, (seed, {inside}) or (seed, {units}, {inside})"
+    array = finite_array(owner, "w0", w0, expected).astype(float)
     shape, lead = array.shape, array.ndim - len(pixels)
     if lead == 0:
         array = array[None, None]
     elif lead == 1:
         array = array[:, None] if units == 1 else array[None]
     if array.ndim != len(pixels) + 2 or array.shape[1:] != (units, *pixels) or not array.size:
-        raise wrong("exact_flow", "w0", f"shape {shape}", expected)
-    if np.any(np.all(array.reshape(*array.shape[:2], -1) == 0, axis=-1)):
-        raise wrong("exact_flow", "w0", "a unit of zeros", "different from 0 in every unit, as the flow there is undefined")
-    return jnp.asarray(array)
+        raise wrong(owner, "w0", f"shape {shape}", expected)
+    return array
 
 
 def _biases(network: AbstractNetwork, b0: Any, shape: tuple[int, ...]) -> Any:

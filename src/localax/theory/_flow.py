@@ -20,6 +20,10 @@ STEPS = 1_000_000
 """More steps than any flow of this room needs; a seed that takes them all is reported as diverged."""
 
 
+FIRST = 1e-3
+"""First step; the controller finds its own from there, and compiles faster than one that searches for it."""
+
+
 class AbstractFlow(eqx.Module):
     """The gradient flow of L_E = E(yhat - Y)^2 for one kind of task and network, without sampling.
 
@@ -39,13 +43,8 @@ class AbstractFlow(eqx.Module):
         """-dL_E/dw and -dL_E/db."""
 
     @abc.abstractmethod
-    def loss(self, weights: Fields, biases: Biases) -> Float[Array, ""]:
-        """L_E."""
-
-    def records(self, weights: Fields, biases: Biases) -> dict[str, Float[Array, "..."]]:
-        """Whatever else is worth keeping at each recorded time."""
-        del weights, biases
-        return {}
+    def measure(self, weights: Fields, biases: Biases) -> tuple[Float[Array, ""], dict[str, Float[Array, "..."]]]:
+        """L_E, and by name whatever else is worth keeping at each recorded time."""
 
 
 class Solution(eqx.Module):
@@ -80,18 +79,18 @@ def solve(
             diffrax.Tsit5(),
             t0=0.0,
             t1=times[-1],
-            dt0=None,
+            dt0=FIRST,
             y0=(w, b),
             saveat=diffrax.SaveAt(ts=times),
             stepsize_controller=diffrax.PIDController(rtol=rtol, atol=atol, dtmin=1e-7, force_dtmin=True),
             max_steps=STEPS,
             throw=False,
         )
-        path_w, path_b = found.ys
-        # In a row, not all at once: the loss may need far more memory than the flow.
-        loss, records = jax.lax.map(lambda state: (flow.loss(*state), flow.records(*state)), (path_w, path_b))
-        ended = (found.result == diffrax.RESULTS.successful) & jnp.all(jnp.isfinite(path_w))
-        return Solution(path_w, path_b, loss, records, found.stats["num_steps"], ended)
+        path = found.ys
+        assert path is not None
+        loss, records = jax.lax.map(lambda state: flow.measure(*state), path)
+        ended = (found.result == diffrax.RESULTS.successful) & jnp.all(jnp.isfinite(path[0]))
+        return Solution(*path, loss, records, found.stats["num_steps"], ended)
 
     return jax.vmap(one)(weights, biases)
 

@@ -17,7 +17,7 @@ from .._types import Array, Float
 from ..networks import AbstractNetwork, SingleReLU, SoftCommittee
 from ..stimuli import Task
 from ._flow import AbstractFlow, Biases, Fields
-from ._joint import Products, class_labels, elliptical_constant, products
+from ._joint import AbstractProducts, class_labels, elliptical_constant, products
 
 
 def is_relu(network: AbstractNetwork) -> bool:
@@ -39,7 +39,7 @@ class GaussianReLU(AbstractFlow):
 
     summary: ClassVar[str] = "SingleReLU or SoftCommittee(relu) on Gaussian or elliptical classes"
 
-    products: Products
+    products: AbstractProducts
     labels: Float[Array, " classes"]
     proportions: Float[Array, " classes"]
     constants: Float[Array, " classes"]
@@ -62,9 +62,11 @@ class GaussianReLU(AbstractFlow):
         across = jnp.sqrt(1 - g**2) / (2 * jnp.pi) * norm[:, None, :] / norm[:, :, None] / units
         own = (self.labels * self.constants / 2)[:, None] / norm - across.sum(-1)
         pull = own[..., None] * moved - jnp.einsum("cuv,cvp->cup", both, moved)
-        return 2 / units * jnp.tensordot(self.proportions, pull, 1), biases if biases is None else jnp.zeros_like(biases)
+        return 2 / units * jnp.tensordot(self.proportions, pull, 1), biases if biases is None else jnp.zeros_like(
+            biases
+        )
 
-    def loss(self, weights: Fields, biases: Biases) -> Float[Array, ""]:
+    def measure(self, weights: Fields, biases: Biases) -> tuple[Float[Array, ""], dict[str, Float[Array, "..."]]]:
         del biases
         units = weights.shape[0]
         overlap = jnp.einsum("cup,vp->cuv", self.products(weights), weights)
@@ -72,4 +74,4 @@ class GaussianReLU(AbstractFlow):
         kernel = (jnp.sqrt(1 - g**2) + g * (jnp.pi - jnp.arccos(g))) / (2 * jnp.pi)
         square = jnp.einsum("cu,cv,cuv->c", norm, norm, kernel) / units**2
         mean = self.constants / 2 * norm.mean(-1)
-        return jnp.sum(self.proportions * (self.labels**2 - 2 * self.labels * mean + square))
+        return jnp.sum(self.proportions * (self.labels**2 - 2 * self.labels * mean + square)), {}

@@ -13,7 +13,7 @@ from ..networks import AbstractNetwork
 from ..stimuli import Ising, Task
 from ._flow import AbstractFlow, Biases, Fields
 from ._gaussian_relu import is_relu
-from ._joint import Products, class_labels, elliptical_constant, products
+from ._joint import AbstractProducts, class_labels, elliptical_constant, products
 from ._transfer import AbstractGate, ising_gate
 
 
@@ -22,7 +22,7 @@ class IsingReLU(AbstractFlow):
 
     summary: ClassVar[str] = "SingleReLU on Ising classes (those of label 0 may be any sign-symmetric stimulus)"
 
-    products: Products
+    products: AbstractProducts
     labels: Float[Array, " classes"]
     proportions: Float[Array, " classes"]
     gates: tuple[AbstractGate | Float[Array, ""], ...]
@@ -34,36 +34,35 @@ class IsingReLU(AbstractFlow):
             return None
         labels = class_labels(task, "exact_flow")
         gates = [_gate(s, float(y), tolerance) for s, y in zip(task.stimuli, labels, strict=True)]
-        if any(gate is None for gate in gates):
+        known = tuple(gate for gate in gates if gate is not None)
+        if len(known) < len(gates):
             return None
-        return cls(products(task.stimuli), labels, jnp.asarray(task.proportions), tuple(gates))
+        return cls(products(task.stimuli), labels, jnp.asarray(task.proportions), known)
 
     def velocity(self, weights: Fields, biases: Biases) -> tuple[Fields, Biases]:
         moved = self.products(weights)[:, 0]
-        pull = 2 * self.labels[:, None] * self._inputs(weights[0], moved) - moved
+        pull = 2 * self.labels[:, None] * self._inputs(weights[0], moved)[0] - moved
         return (self.proportions @ pull)[None], biases
 
-    def _inputs(self, w: Float[Array, " n"], moved: Float[Array, "classes n"]) -> Float[Array, "classes n"]:
-        """f_c(w) of every class."""
+    def _inputs(
+        self, w: Float[Array, " n"], moved: Float[Array, "classes n"]
+    ) -> tuple[Float[Array, "classes n"], Float[Array, " classes"]]:
+        """f_c(w) of every class, and an estimate of its error."""
         rows = []
         for gate, along in zip(self.gates, moved, strict=True):
             elliptical = not isinstance(gate, AbstractGate)
-            rows.append(gate / 2 * along / jnp.sqrt(w @ along) if elliptical else gate(w))
-        return jnp.stack(rows)
+            rows.append((gate / 2 * along / jnp.sqrt(w @ along), jnp.zeros(())) if elliptical else gate(w))
+        inputs, errors = zip(*rows, strict=True)
+        return jnp.stack(inputs), jnp.stack(errors)
 
-    def loss(self, weights: Fields, biases: Biases) -> Float[Array, ""]:
-        """E ReLU(S) = <w, f(w)> and E ReLU(S)^2 = w'Sw/2."""
+    def measure(self, weights: Fields, biases: Biases) -> tuple[Float[Array, ""], dict[str, Float[Array, "..."]]]:
+        """E ReLU(S) = <w, f(w)> and E ReLU(S)^2 = w'Sw/2; and what the smoothing of f leaves in the velocity."""
         del biases
         w, moved = weights[0], self.products(weights)[:, 0]
-        mean, square = self._inputs(w, moved) @ w, moved @ w / 2
-        return jnp.sum(self.proportions * (self.labels**2 - 2 * self.labels * mean + square))
-
-    def records(self, weights: Fields, biases: Biases) -> dict[str, Float[Array, "..."]]:
-        """The estimated error of the velocity that the smoothing of the gate leaves."""
-        del biases
-        scale = 2 * jnp.abs(self.labels) * self.proportions
-        errors = [g.error(weights[0]) if isinstance(g, AbstractGate) else jnp.zeros(()) for g in self.gates]
-        return {"velocity_error": jnp.sum(scale * jnp.stack(errors))}
+        inputs, errors = self._inputs(w, moved)
+        mean, square = inputs @ w, moved @ w / 2
+        loss = jnp.sum(self.proportions * (self.labels**2 - 2 * self.labels * mean + square))
+        return loss, {"velocity_error": jnp.sum(2 * jnp.abs(self.labels) * self.proportions * errors)}
 
 
 def _gate(stimulus, label: float, tolerance: float) -> AbstractGate | Float[Array, ""] | None:

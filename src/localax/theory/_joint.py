@@ -4,6 +4,7 @@ Every closed form of this room is a statement about second moments plus one more
 a constant (Eq. 11 of the paper, corrected), finite laws a list of states.
 """
 
+import abc
 import functools
 from collections.abc import Sequence
 from typing import Any
@@ -39,30 +40,41 @@ STATES = 2**20
 # Products with covariances -------------------------------------------------------------------------------------------
 
 
-class Products(eqx.Module):
-    """S_c w for every class c and every unit's field w, pixels flattened: by FFT, or by matrices where they are small
-    or the data are not periodic."""
+class AbstractProducts(eqx.Module):
+    """S_c w for every class c and every unit's field w, pixels flattened."""
 
-    spectra: Float[Array, "classes *half"] | None
-    matrices: Float[Array, "classes n n"] | None
+    @abc.abstractmethod
+    def __call__(self, w: Float[Array, "units n"]) -> Float[Array, "classes units n"]: ...
+
+
+class MatrixProducts(AbstractProducts):
+    """By matrices, for few pixels and for data that are not periodic."""
+
+    matrices: Float[Array, "classes n n"]
+
+    def __call__(self, w: Float[Array, "units n"]) -> Float[Array, "classes units n"]:
+        return jnp.einsum("cpq,uq->cup", self.matrices, w)
+
+
+class FourierProducts(AbstractProducts):
+    """By FFT on a ring or torus."""
+
+    spectra: Float[Array, "classes *half"]
     shape: tuple[int, ...] = eqx.field(static=True)
 
     def __call__(self, w: Float[Array, "units n"]) -> Float[Array, "classes units n"]:
-        if self.matrices is not None:
-            return jnp.einsum("cpq,uq->cup", self.matrices, w)
         axes = tuple(range(-len(self.shape), 0))
         waves = jnp.fft.rfftn(w.reshape(-1, *self.shape), axes=axes)
         moved = jnp.fft.irfftn(self.spectra[:, None] * waves, s=self.shape, axes=axes)
         return moved.reshape(*moved.shape[:2], -1)
 
 
-def products(stimuli: Sequence[AbstractStimulus]) -> Products:
+def products(stimuli: Sequence[AbstractStimulus]) -> AbstractProducts:
     """The products with the covariances of these stimuli."""
     shape = stimuli[0].shape
     if int(np.prod(shape)) <= DENSE or not all(s.shift_invariant for s in stimuli):
-        return Products(None, jnp.asarray(np.stack([s.covariance_matrix() for s in stimuli])), shape)
-    spectra = np.stack([np.fft.rfftn(s.covariance()).real for s in stimuli])
-    return Products(jnp.asarray(spectra), None, shape)
+        return MatrixProducts(jnp.asarray(np.stack([s.covariance_matrix() for s in stimuli])))
+    return FourierProducts(jnp.asarray(np.stack([np.fft.rfftn(s.covariance()).real for s in stimuli])), shape)
 
 
 def class_labels(task: Task, owner: str) -> Float[Array, " classes"]:

@@ -5,11 +5,14 @@ variance 1; its own standard deviation is kept beside it.
 """
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from scipy import optimize, special
 
 from .._math import normal_nodes
 from .._settings import wrong
@@ -36,9 +39,14 @@ class Law(eqx.Module):
     fourth: float
     sixth: float
 
-    def mean(self, even: Float[np.ndarray, "... nodes"]) -> np.ndarray:
-        """The expectation of a function given at the nodes."""
-        return even @ self.weight
+    def amplify(self, t: Float[np.ndarray, " any"]) -> tuple[np.ndarray, np.ndarray]:
+        """F = E[X erf(X t/sqrt 2)] and dF/dt = sqrt(2/pi) E[X^2 exp(-X^2 t^2/2)] in units of the scale, by numpy."""
+        value, change = np.empty(t.shape), np.empty(t.shape)
+        for part in np.array_split(np.arange(t.size), 1 + t.size * self.magnitude.size // 200_000):
+            xt = np.multiply.outer(t[part], self.magnitude)
+            value[part] = special.erf(xt * math.sqrt(0.5)) @ (self.weight * self.magnitude)
+            change[part] = np.exp(-(xt**2) / 2) @ (self.weight * self.magnitude**2)
+        return value, math.sqrt(2 / math.pi) * change
 
 
 def law_of(marginal: AbstractMarginal) -> Law:
@@ -57,6 +65,12 @@ def law_of(marginal: AbstractMarginal) -> Law:
     raise wrong("amplifier", "marginal", type(marginal).__name__, "a marginal with atoms or a map from a normal")
 
 
+def root(function: Callable[[float], float], low: float, high: float) -> float:
+    """Where a function changes its sign, by Brent's method."""
+    found: Any = optimize.brentq(function, low, high, xtol=1e-12)
+    return float(found)
+
+
 def is_gaussian(marginal: AbstractMarginal) -> bool:
     """Whether the law is a normal one, of any variance."""
     if isinstance(marginal, GaussianPixel):
@@ -65,7 +79,7 @@ def is_gaussian(marginal: AbstractMarginal) -> bool:
 
 
 def law_of_values(values: np.ndarray, weights: np.ndarray) -> Law:
-    """The law of finitely many values; all of them if they are few, else gathered into bins with error < 1e-8."""
+    """The law of finitely many values; all of them if they are few, else gathered into bins with error < 1e-9."""
     weights = np.asarray(weights, float) / np.sum(weights)
     centred = np.asarray(values, float) - np.sum(weights * values)
     scale = math.sqrt(np.sum(weights * centred**2))
@@ -81,8 +95,8 @@ def law_of_values(values: np.ndarray, weights: np.ndarray) -> Law:
 def gathered(magnitude: Numbers, weight: Numbers) -> tuple[np.ndarray, np.ndarray]:
     """Two nodes for every bin of log |x|, with the bin's moments 0 to 3: a Gauss rule for the values in it.
 
-    x erf(x t), as a function of log x, has a fourth derivative below 4 x, whatever t, so that the error is at most
-    4 E|X|/(384 BINS^4) < 1e-9.
+    x erf(x t), as a function of log x, has a fourth derivative below 6.93 x whatever t is, so that the error of phi
+    is at most 6.93/4! (h^2/8)^2 E|X| = 2.7e-10 E|X| for bins of width h.
     """
     positive = (magnitude > 0) & (weight > 0)
     logs, weight = np.log(magnitude[positive]), weight[positive]

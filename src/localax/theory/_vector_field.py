@@ -23,7 +23,7 @@ from ..stimuli._marginals import Weighted
 from ._amplifier import SLOPE, Amplifier, Odd, without_error
 
 Field = Float[Array, "*pixels"]
-AmplifierLike = str | Amplifier | Callable | None
+AmplifierLike = str | Callable | None
 NAMES = ("linear", "taylor3", "taylor5")
 
 
@@ -78,7 +78,7 @@ class Pull(eqx.Module):
         # The least positive number keeps a field without variance (w in the null space) from dividing by 0.
         norm = jnp.sqrt(jnp.maximum(jnp.vdot(w, image), 1e-300))
         scale = jnp.asarray(self.scale)
-        return self.strength * scale * self.shape(image / norm / jnp.where(scale > 0, scale, 1))
+        return jnp.asarray(self.strength) * scale * self.shape(image / norm / jnp.where(scale > 0, scale, 1))
 
 
 class EffectiveField(eqx.Module):
@@ -100,7 +100,7 @@ class EffectiveField(eqx.Module):
         """E(prediction - label)^2, with E ReLU<w,X> = <w, f(w)> (f is the gradient of it) and f_c = phi_c/2."""
         images = self.covariances(w)
         square = jnp.tensordot(jnp.asarray(self.proportions), images, 1)
-        return self.offset - jnp.vdot(w, self._pull(w, images)) + jnp.vdot(w, square) / 2
+        return jnp.asarray(self.offset) - jnp.vdot(w, self._pull(w, images)) + jnp.vdot(w, square) / 2
 
 
 def effective_field(task: Task, amplifier: AmplifierLike = None, *, asker: str = "effective_flow") -> EffectiveField:
@@ -136,10 +136,10 @@ def _shape(asker: str, stimulus: AbstractStimulus, amplifier: AmplifierLike) -> 
     """The function phi of a pixel of variance 1, and the pixels' standard deviations."""
     if isinstance(amplifier, Amplifier):
         return amplifier.tabulated().shape, np.asarray(amplifier.scale)
-    if isinstance(amplifier, str) and amplifier not in NAMES or not (amplifier is None or callable(amplifier) or isinstance(amplifier, str)):
-        raise wrong(asker, "amplifier", amplifier, f"None, a function or one of {', '.join(NAMES)}")
     if callable(amplifier):
         return amplifier, np.asarray(1.0)
+    if amplifier is not None and amplifier not in NAMES:
+        raise wrong(asker, "amplifier", amplifier, f"None, a function or one of {', '.join(NAMES)}")
     scale = np.sqrt(_variances(stimulus))
     if amplifier == "linear":
         return Odd((SLOPE,)), scale

@@ -22,13 +22,16 @@ def write_checkpoint(path: Path, settings: dict[str, Any], step: int, state: Sta
     write_atomically(path, pack(arrays, {"settings": settings, "step": step}, kind=KIND))
 
 
-def read_checkpoint(path: Path, settings: dict[str, Any], state: State, previous: Any, kept: list) -> tuple:
-    """The step, state, previous parameters and records of a saved run; refused if it is of other settings."""
+def read_checkpoint(path: Path, settings: dict[str, Any], state: State, previous: Any, form: Any) -> tuple:
+    """The step, state, previous parameters and records of a saved run; refused if it is of other settings.
+
+    The state and parameters at the start, and the form of a record, say how its arrays belong together.
+    """
     arrays, meta = unpack(path, kind=KIND)
     if canonical(meta["settings"]) != canonical(settings):
         raise ValueError(f"checkpoint {path} is of another run: {_difference(meta['settings'], settings)}")
     restored = (_refilled(arrays, name, like) for name, like in (("state", state), ("previous", previous)))
-    return meta["step"], *restored, [_refilled(arrays, "kept", joined(kept))]
+    return meta["step"], *restored, [_refilled(arrays, "kept", form)]
 
 
 def _refilled(arrays: dict[str, np.ndarray], name: str, like: Any) -> Any:

@@ -79,41 +79,43 @@ def _retarget(network: AbstractNetwork, task: Task) -> Callable | None:
     return task.target if network.outputs == 1 else None
 
 
-def start(problem: Problem, parameters: Parameters) -> State:
-    """The state before the first step."""
+def start(problem: Problem, parameters: Parameters, first: int = 0) -> State:
+    """The state before step ``first``."""
     moments = problem.over_streams(jax.vmap(lambda r, p: problem.optimiser(r).init(p), (None, 0)), None, 0)
     moments = jax.vmap(moments) if problem.swept else moments
-    orders = jax.vmap(problem.stream.start) if problem.swept_task else problem.stream.start
-    order, streams, axis = orders(problem.task), problem.keys.shape[0], int(problem.swept_task)
-    if streams > 1:
-        order = jax.tree.map(lambda entry: jnp.repeat(jnp.expand_dims(entry, axis), streams, axis), order)
+    streams = problem.keys.shape[0]
+    orders = problem.over_streams(lambda task, key: problem.stream.start(task, key, first), None, 0)
+    orders = jax.vmap(orders, (0, None)) if problem.swept_task else orders
+    order = orders(problem.task, problem.keys if streams > 1 else problem.keys[0])
     shape = parameters.weights.shape[: 1 + int(problem.swept) + int(streams > 1)]
     died = jnp.full(shape, -1, jnp.int32)
     return State(parameters, moments(problem.rate, parameters), order, jnp.ones(shape, bool), died)
 
 
 @eqx.filter_jit
-def advance(problem: Problem, state: State, previous: Parameters, first: Any, stops: Any):
-    """Run from step ``first`` through each of ``stops``, recording at every one.
+def advance(problem: Problem, state: State, previous: Parameters, first: Any, stops: Any, keep: Any):
+    """Run from step ``first`` to each of ``stops`` in turn, recording at those that ``keep`` marks.
 
-    Gives the state, the parameters at the last stop, and the records with a leading axis of stops. A stop that lies
-    behind runs nothing.
+    Gives the state, the parameters at the last record, and the records on a leading axis of stops, of which the
+    unmarked are zeros. A stop that lies behind runs nothing.
     """
+    blank = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), record_form(problem, state.parameters))
 
-    def to_stop(carry, stop):
+    def to_stop(carry, slot):
         step, state, previous = carry
+        stop, kept = slot
         state = jax.lax.fori_loop(step, stop, lambda i, s: _step(problem, s, i), state)
-        here = jnp.maximum(step, stop)
-        return (here, state, state.parameters), _record(problem, state.parameters, previous)
+        row = jax.lax.cond(kept, lambda: _record(problem, state.parameters, previous), lambda: blank)
+        previous = jax.tree.map(lambda new, old: jnp.where(kept, new, old), state.parameters, previous)
+        return (jnp.maximum(step, stop), state, previous), row
 
-    (_, state, previous), records = jax.lax.scan(to_stop, (first, state, previous), stops)
+    (_, state, previous), records = jax.lax.scan(to_stop, (first, state, previous), (stops, keep))
     return state, previous, records
 
 
-@eqx.filter_jit
-def record(problem: Problem, parameters: Parameters):
-    """The records at the start."""
-    return _record(problem, parameters, parameters)
+def record_form(problem: Problem, parameters: Parameters) -> Any:
+    """Shapes and types of one record, without computing it."""
+    return eqx.filter_eval_shape(_record, problem, parameters, parameters)
 
 
 def _step(problem: Problem, state: State, step: Int[Array, ""]) -> State:
@@ -122,9 +124,8 @@ def _step(problem: Problem, state: State, step: Int[Array, ""]) -> State:
         return x, target(problem.network, task, x, classes), order
 
     keys = problem.keys if problem.keys.shape[0] > 1 else problem.keys[0]
-    drawn = problem.over_streams(draw, None, 0, 0)
-    if problem.swept_task:
-        drawn = jax.vmap(drawn, (0, 0, None))
+    streams = problem.over_streams(draw, None, 0, 0)
+    drawn: Callable = jax.vmap(streams, (0, 0, None)) if problem.swept_task else streams
     x, y, order = drawn(problem.task, state.order, keys)
 
     def update(task, data, rate, parameters, optimiser, alive, died):
@@ -141,7 +142,8 @@ def _step(problem: Problem, state: State, step: Int[Array, ""]) -> State:
 
 def _update(problem: Problem, task, data, rate, step, parameters, optimiser, alive, died):
     """One step of one network; a step that leaves finite numbers behind is not taken, and ends that network's run."""
-    batch = Batch(*data, _retarget(problem.network, task))
+    x, y = data
+    batch = Batch(x, y, _retarget(problem.network, task))
     loss = lambda p: problem.estimator.loss(problem.network, problem.criterion, p, batch)  # noqa: E731
     gradient = jax.grad(loss)(parameters)
     change, moved = problem.optimiser(rate).update(gradient, optimiser, parameters)

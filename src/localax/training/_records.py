@@ -7,7 +7,9 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
+from .._disk import storable
 from .._settings import wrong
+from .._trajectory import TAKEN
 from .._types import Array, Float, Int
 from ..networks import AbstractNetwork, Parameters, respond
 
@@ -54,12 +56,20 @@ def gates(s: Snapshot) -> Float[Array, " filters"]:
 
 RECORDS: dict[str, Callable[[Snapshot], Any]] = {"loss": loss, "accuracy": accuracy, "gates": gates}
 
-Record = Sequence[str] | Mapping[str, Callable[[Snapshot], Any]]
+Record = Sequence[str] | Mapping[str, str | Callable[[Snapshot], Any]]
+
+
+RESERVED = {*TAKEN, "constant"} - {"loss"}
+"""Names that a trajectory needs for itself."""
 
 
 def chosen_records(record: Record) -> tuple[tuple[str, Callable[[Snapshot], Any]], ...]:
     """Records by name or as functions of a snapshot."""
     if isinstance(record, Mapping):
+        for name in record:
+            if str(name) in RESERVED:
+                raise wrong("train", "record", name, f"called something else than {', '.join(sorted(RESERVED))}")
+            storable(str(name), np.zeros(()))
         return tuple((str(name), f if callable(f) else _named(str(f))) for name, f in record.items())
     if isinstance(record, str):
         record = (record,)

@@ -15,7 +15,7 @@ from .._settings import wrong
 from .._types import Array, Int, Key, Samples
 from ..stimuli import Empirical, Task
 
-Order = tuple[Int[Array, " n"] | None, ...]
+Order = tuple[Int[Array, "_"] | None, ...]
 """For each class, the order in which a fixed data set is read in this epoch."""
 
 
@@ -35,10 +35,16 @@ class Stream(eqx.Module):
                 limit = f"at most the data set, {stimulus.samples.shape[0]} samples of that class"
                 raise wrong("train", "batch", f"{count} of one class", limit)
 
-    def start(self, task: Task) -> Order:
-        """Room for the order of each fixed data set."""
-        fixed = (s if isinstance(s, Empirical) and self.stratified else None for s in task.stimuli)
-        return tuple(None if s is None else jnp.zeros(s.samples.shape[0], jnp.int32) for s in fixed)
+    def start(self, task: Task, key: Key, step: int) -> Order:
+        """The order of each fixed data set in the epoch that a step belongs to."""
+        if not self.stratified:
+            return (None,) * len(task.stimuli)
+        keys = jax.random.split(key, len(task.stimuli))
+        parts = zip(task.stimuli, task.counts(self.batch), keys, strict=True)
+        return tuple(
+            _order(k, step // (s.samples.shape[0] // count), s.samples.shape[0]) if isinstance(s, Empirical) else None
+            for s, count, k in parts
+        )
 
     def next(self, task: Task, order: Order, key: Key, step: Int[Array, ""]) -> tuple[Samples, Int[Array, " n"], Order]:
         """The batch of a step, its classes, and the order to keep."""
@@ -60,14 +66,17 @@ class Stream(eqx.Module):
         return jnp.concatenate(parts), task.classes(self.batch), tuple(orders)
 
 
+def _order(key: Key, epoch: Any, rows: int) -> Int[Array, " n"]:
+    return jax.random.permutation(jax.random.fold_in(key, epoch), rows).astype(jnp.int32)
+
+
 def _rows(
     order: Int[Array, " n"], count: int, key: Key, step: Int[Array, ""]
 ) -> tuple[Int[Array, " n"], Int[Array, " c"]]:
     """The rows of a data set that a step reads; a new order at the start of every epoch, the remainder left out."""
     each = order.shape[0] // count
     epoch, place = step // each, step % each
-    fresh = lambda: jax.random.permutation(jax.random.fold_in(key, epoch), order.shape[0]).astype(jnp.int32)  # noqa: E731
-    order = jax.lax.cond(place == 0, fresh, lambda: order)
+    order = jax.lax.cond(place == 0, lambda: _order(key, epoch, order.shape[0]), lambda: order)
     return order, jax.lax.dynamic_slice(order, (place * count,), (count,))
 
 

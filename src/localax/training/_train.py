@@ -15,13 +15,13 @@ import numpy as np
 import optax
 
 from .._progress import progress_bar
-from .._settings import description, wrong
+from .._settings import Number, description, wrong
 from .._trajectory import Trajectory
 from ..networks import AbstractInitialiser, AbstractNetwork, Authors, Given, Parameters, Xavier
 from ..stimuli import Task
 from ._checkpoint import joined, read_checkpoint, write_checkpoint
 from ._estimators import AbstractEstimator, chosen_estimator
-from ._loop import SLOTS, Problem, State, advance, draw_probe, record, start
+from ._loop import SLOTS, Problem, State, advance, draw_probe, record_form, start
 from ._losses import chosen_loss
 from ._records import Logarithmic, Record, chosen_records, record_steps
 from ._stream import Stream, stream_keys
@@ -39,7 +39,7 @@ def train(
     *,
     steps: int,
     batch: int,
-    rate: float | Sequence[float] | np.ndarray,
+    rate: Number | Sequence[Number] | np.ndarray,
     seeds: int | Sequence[int] | np.ndarray = (0,),
     data_seed: int = 0,
     init: Any = None,
@@ -47,14 +47,14 @@ def train(
     estimator: str | AbstractEstimator = "plain",
     stream: str | int = "shared",
     loss: str | Callable = "mse",
-    optimiser: Callable = optax.sgd,
+    optimiser: Callable[[Any], optax.GradientTransformation] = optax.sgd,
     record: Record = ("loss",),
     probe: int = 2000,
     stratified: bool = True,
-    bound: float = 1e6,
+    bound: Number = 1e6,
     dtype: Any = jnp.float32,
     checkpoint: str | Path | None = None,
-    checkpoint_every: float = 10.0,
+    checkpoint_every: Number = 10.0,
     watch: Watch | None = None,
     progress: bool = True,
 ) -> Trajectory:
@@ -104,21 +104,31 @@ class Run(eqx.Module):
         return int(np.prod(self.parameters.weights.shape[: -1 - len(self.problem.task.shape)]))
 
 
-def _prepare(task, network, *, steps, batch, rate, seeds, init, data_seed, save_every, probe, dtype, **options) -> Run:
+def _prepare(
+    task, network, *, steps, batch, rate, seeds, init, data_seed, save_every, probe, dtype, optimiser, **options
+) -> Run:
     """Check every setting, and make the axis of settings if one is swept."""
     steps, batch, probe = (_whole(n, v) for n, v in (("steps", steps), ("batch", batch), ("probe", probe)))
-    seeds, rate, dtype = _seeds(seeds), _rate(rate), _dtype(dtype)
+    seeds, rate, dtype, data_seed = _seeds(seeds), _rate(rate), _dtype(dtype), _whole("data_seed", data_seed, 0)
     tasks = [task] if isinstance(task, Task) else list(task)
     if not tasks or not all(isinstance(t, Task) for t in tasks):
         raise wrong("train", "task", task, "a Task or a list of Tasks")
     if not isinstance(network, AbstractNetwork):
         raise wrong("train", "network", network, "a network, e.g. lx.networks.SingleReLU()")
+    if not callable(optimiser):
+        raise wrong("train", "optimiser", optimiser, "a function of the rate, such as optax.adam")
+    if not 0 < options["bound"] < np.inf:
+        raise wrong("train", "bound", options["bound"], "a finite number > 0")
     stream = Stream(batch, options["stratified"], dtype)
     for one in tasks:
         stream.check(one)
     estimators = [chosen_estimator(options["estimator"], one) for one in tasks]
+    if any(estimator != estimators[0] for estimator in estimators):
+        raise ValueError("train: swept tasks must have the same symmetries for this estimator")
     inits = _inits(init)
-    settings, swept_task = _sweep(len(tasks), rate, inits), not isinstance(task, Task)
+    swept = not isinstance(task, Task) or rate.ndim > 0 or _is_swept(init)
+    settings = _sweep(len(tasks), rate, inits) if swept else 0
+    swept_task = len(tasks) > 1
     before = init if isinstance(init, Trajectory) else None
     weights = [i.weights(seeds, network.units, tasks[0].shape, dtype) for i in inits]
     keys = stream_keys(data_seed, options["stream"], seeds)
@@ -131,16 +141,17 @@ def _prepare(task, network, *, steps, batch, rate, seeds, init, data_seed, save_
         stacked, network, estimators[0], stream,
         jnp.asarray(np.broadcast_to(rate, (settings,)) if settings else rate, dtype), keys,
         draw_probe(stream, stacked, probe_key, _probe_size(tasks[0], probe, stream), swept_task),
-        chosen_loss(options["loss"], network.outputs), options["optimiser"], chosen_records(options["record"]),
+        chosen_loss(options["loss"], network.outputs), optimiser, chosen_records(options["record"]),
         float(options["bound"]), bool(settings), swept_task,
     )  # fmt: skip
     offset = 0 if before is None else int(before.settings.get("reached", 0))
     record_at = record_steps(steps, save_every)
     names = {
         "task": description(tasks if swept_task else tasks[0]), "network": description(network), "steps": steps,
-        "batch": batch, "rate": description(rate), "seeds": seeds.tolist(), "data_seed": int(data_seed),
+        "batch": batch, "rate": description(rate), "seeds": seeds.tolist(), "data_seed": data_seed,
         "init": _init_name(init, inits), "save_every": description(save_every), "probe": probe,
-        "dtype": str(dtype), "offset": offset, **flags(), **{name: description(value) for name, value in options.items()},
+        "dtype": str(dtype), "offset": offset, "optimiser": description(optimiser), **flags(),
+        **{name: description(value) for name, value in options.items()},
     }  # fmt: skip
     return Run(problem, parameters, record_at + offset, offset, seeds, names)
 
@@ -153,9 +164,9 @@ def flags() -> dict[str, Any]:
 # Checking and stacking settings ------------------------------------------------------------------------------------
 
 
-def _whole(name: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise wrong("train", name, value, "a whole number >= 1")
+def _whole(name: str, value: Any, least: int = 1) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value < 2**31:
+        raise wrong("train", name, value, f"a whole number >= {least} and < 2^31")
     return int(value)
 
 
@@ -204,18 +215,27 @@ def _inits(init: Any) -> list[AbstractInitialiser]:
     return [Given(init)]
 
 
+def _is_swept(init: Any) -> bool:
+    """Whether the start has an axis of settings, be it of one."""
+    if isinstance(init, Trajectory):
+        return init.n_settings is not None
+    if isinstance(init, AbstractInitialiser):
+        return init.each() is not None
+    return isinstance(init, list | tuple) and any(isinstance(i, AbstractInitialiser) for i in init)
+
+
 def _init_name(init: Any, inits: list[AbstractInitialiser]) -> Any:
-    return description(inits) if isinstance(init, list | tuple) or len(inits) > 1 else description(inits[0])
+    return description(inits if _is_swept(init) else inits[0])
 
 
 def _sweep(tasks: int, rate: np.ndarray, inits: list) -> int:
-    """The number of settings; 0 where nothing is swept."""
+    """The number of settings: what is swept is as long as this, the rest is the same for all."""
     lengths = {"tasks": tasks, "rates": rate.size if rate.ndim else 1, "inits": len(inits)}
     longest = max(lengths.values())
     if any(length not in (1, longest) for length in lengths.values()):
         said = ", ".join(f"{count} {name}" for name, count in lengths.items())
         raise ValueError(f"train: swept settings are taken together and must be equally many, got {said}")
-    return longest if longest > 1 or rate.ndim else 0
+    return longest
 
 
 def _stacked(tasks: list[Task]) -> Task:
@@ -269,19 +289,24 @@ def _continued(parameters: Parameters, before: Trajectory, dtype) -> Parameters:
 # Running -----------------------------------------------------------------------------------------------------------
 
 
-def _loop(run: Run, path: Path | None, every: float, update: Callable, watch: Watch) -> tuple[int, State, list]:
+def _loop(run: Run, path: Path | None, every: Number, update: Callable, watch: Watch) -> tuple[int, State, list]:
     """Call the compiled loop until the last step, an interruption, or the end of the last seed."""
-    state, previous = start(run.problem, run.parameters), run.parameters
-    kept = [jax.tree.map(lambda leaf: np.asarray(leaf)[None], record(run.problem, run.parameters))]
-    step, last = int(run.stops[0]), int(run.stops[-1])
+    state, previous = start(run.problem, run.parameters, run.offset), run.parameters
+    kept, step, last = [], int(run.stops[0]), int(run.stops[-1])
     if path is not None and path.exists():
-        step, state, previous, kept = read_checkpoint(path, run.settings, state, previous, kept)
+        form = record_form(run.problem, run.parameters)
+        step, state, previous, kept = read_checkpoint(path, run.settings, state, previous, form)
+    else:
+        state, previous, kept = _call(run, state, previous, step, run.stops[:1])
     reach, saved = 1, time.monotonic()
     try:
         while step < last and bool(np.any(state.alive)):
             began = time.monotonic()
-            state, previous, rows, step, reach = _call(run, state, previous, step, reach)
-            kept += rows
+            due = run.stops[run.stops > step][:SLOTS]
+            stops = due[due <= step + reach]
+            target = int(stops[-1]) if len(stops) else min(step + reach, int(due[0]))
+            state, previous, rows = _call(run, state, previous, step, stops, target)
+            step, kept = target, kept + rows
             for row in rows:
                 watch(step, jax.tree.map(lambda leaf: leaf[-1], row))
             update((step - run.offset) / (last - run.offset))
@@ -292,23 +317,20 @@ def _loop(run: Run, path: Path | None, every: float, update: Callable, watch: Wa
     except KeyboardInterrupt:
         if path is not None:
             write_checkpoint(path, run.settings, step, state, previous, kept)
+    if step not in run.stops:  # a run that ended early keeps its last state too
+        kept = kept + _call(run, state, previous, step, np.array([step]))[2]
     return step, state, kept
 
 
-def _call(run: Run, state, previous, step: int, reach: int):
-    """One call of the compiled loop: about ``reach`` steps on, through the records that lie on the way."""
-    due = run.stops[run.stops > step][:SLOTS]
-    whole = due[due <= step + reach]
-    if len(whole):
-        stops, made = whole, len(whole)
-    else:
-        stops, made = np.array([min(step + reach, due[0])]), 0
-    padded = np.concatenate([stops, np.full(SLOTS - len(stops), stops[-1])]).astype(np.int32)
-    # Without a record on the way, "previous" must stay what it was at the last one.
-    after, latest, rows = advance(run.problem, state, previous, np.int32(step), padded)
-    jax.block_until_ready(after.died)
-    rows = [jax.tree.map(lambda leaf: np.asarray(leaf[:made]), rows)] if made else []
-    return after, latest if made else previous, rows, int(stops[-1]), max(reach, int(stops[-1]) - step)
+def _call(run: Run, state: State, previous: Parameters, step: int, stops: np.ndarray, target: int = -1):
+    """One call of the compiled loop: through the records at ``stops``, or without one to ``target``."""
+    way = stops if len(stops) else np.array([target])
+    slots = np.concatenate([way, np.full(SLOTS - len(way), -1)]).astype(np.int32)
+    keep = np.arange(SLOTS) < len(stops)
+    state, previous, rows = advance(run.problem, state, previous, np.int32(step), slots, keep)
+    jax.block_until_ready(state.died)
+    rows = [jax.tree.map(lambda leaf: np.asarray(leaf[: len(stops)]), rows)] if len(stops) else []
+    return state, previous, rows
 
 
 def _next_reach(reach: int, seconds: float) -> int:
@@ -334,7 +356,7 @@ def _trajectory(run: Run, reached: int, state: State, kept: dict[str, Any]) -> T
     if parameters.constant is not None:
         records["constant"] = parameters.constant
     died = np.asarray(state.died).ravel()
-    stops = run.stops[run.stops <= reached]
+    stops = np.union1d(run.stops[run.stops <= reached], [reached])
     time_ = np.asarray(stops * np.asarray(problem.rate, float)[..., None], float)
     _warn(died, problem.rate)
     return Trajectory(
@@ -358,12 +380,13 @@ def _status(died: np.ndarray, reached: int, last: int) -> tuple[str, ...]:
 def _warn(died: np.ndarray, rate: Any) -> None:
     gone = died[died >= 0]
     if len(gone):
-        rates = ", ".join(f"{r:g}" for r in np.unique(np.atleast_1d(np.asarray(rate, float)))[:4])
+        each = np.repeat(np.atleast_1d(np.asarray(rate, float)), len(died) // np.size(rate))
+        rates = ", ".join(f"{r:g}" for r in np.unique(each[died >= 0])[:4])
         warnings.warn(
             f"{len(gone)} of {len(died)} networks diverged, the first at step {gone.min()}, with rate {rates}; "
             "they keep their last finite state; try a smaller rate",
             RuntimeWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
 
 
@@ -388,15 +411,14 @@ def _defaults() -> dict[str, Any]:
 def estimate(task: Task | Sequence[Task], network: AbstractNetwork, *, steps: int, **settings: Any) -> Estimate:
     """Time and memory of a run with these settings, from a few timed steps of it (and its compilation)."""
     run = _prepare(task, network, steps=steps, **{**_defaults(), **settings})
-    state, previous, reach = start(run.problem, run.parameters), run.parameters, 1
-    _call(run, state, previous, 0, 1)  # compiles
-    while True:
+    state, previous = start(run.problem, run.parameters, run.offset), run.parameters
+    none, reach, seconds = np.array([], int), 1, 0.0
+    _call(run, state, previous, run.offset, none, run.offset + 1)  # compiles
+    while seconds < 0.2 and reach < steps:
+        reach = min(reach * 4, steps)
         began = time.monotonic()
-        _, _, _, step, _ = _call(run, state, previous, 0, reach)
+        _call(run, state, previous, run.offset, none, run.offset + reach)
         seconds = time.monotonic() - began
-        if seconds > 0.2 or step >= steps:
-            break
-        reach *= 4
     records = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(run.parameters)) * len(run.stops)
     samples = int(np.prod(run.problem.task.shape)) * run.problem.stream.batch * run.problem.keys.shape[0] * 4
-    return Estimate(seconds * steps / step, int(records + 4 * samples))
+    return Estimate(seconds * steps / reach, int(records + 4 * samples))

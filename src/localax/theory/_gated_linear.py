@@ -1,0 +1,246 @@
+"""Gated linear networks: a linear problem with a closed-form path, whatever the gates (section 5 of seed 000).
+
+With A = E[(g x X)(g x X)'] over all pairs of gates and b = E[Y (g x X)], the loss is E Y^2 - 2 b.w/K + w'Aw/K^2, so
+
+    dw/dt = (2/K)(b - A w/K),   w(t) = w* + exp(-2 t A/K^2)(w0 - w*),   w* = K A^+ b.
+
+The notes (Eqs. 48 and 51) have one factor 1/K too few, and their exp(C) (Eqs. 54 to 58) cannot start below w*.
+Directions that no gate lets through (the null space of A) stay where they start.
+"""
+
+from typing import Any
+
+import equinox as eqx
+import numpy as np
+
+from .._settings import description, wrong
+from .._trajectory import Trajectory
+from .._types import Float
+from ..networks import GatedLinear
+from ..stimuli import AbstractCopula, AbstractStimulus, Task
+from ._effective import checked_times
+from ._estimate import batches, draw
+from ._exact import checked_units
+from ._gated_input import has_exact_input, mean_gated_input, one_pixel_response
+from ._joint import class_labels, elliptical_constant, support
+from ._x64 import require_x64
+
+Matrix = Float[np.ndarray, "k k"]
+Vector = Float[np.ndarray, " k"]
+ROUNDING = 1e-10
+"""Eigenvalues of A below this share of the largest count as 0."""
+
+
+class GatedMoments(eqx.Module):
+    """What a gated linear network knows of its task; vectors run over units, then pixels."""
+
+    a: Matrix
+    b: Vector
+    label_square: float
+    """E Y^2, the loss of a network that gives 0."""
+    units: int
+    sampled: bool
+    """Whether A or b come from Monte Carlo."""
+
+    def spectrum(self) -> tuple[Vector, Matrix]:
+        """Eigenvalues of A, increasing, with rounding set to 0, and eigenvectors."""
+        values, vectors = np.linalg.eigh(self.a)
+        return np.where(values > ROUNDING * max(values[-1], 1e-300), values, 0.0), vectors
+
+    def rates(self) -> Vector:
+        """Rates of approach to the limit, 2 A/K^2, increasing."""
+        return 2 * self.spectrum()[0] / self.units**2
+
+    def limit(self, w0: Any = None) -> Vector:
+        """K A^+ b, plus the part of the start that no gate lets through."""
+        values, vectors = self.spectrum()
+        inverse = np.divide(1.0, values, out=np.zeros_like(values), where=values > 0)
+        limit = self.units * (vectors * inverse) @ (vectors.T @ self.b)
+        if w0 is None:
+            return limit
+        return limit + (vectors * (values == 0)) @ (vectors.T @ np.ravel(w0))
+
+    def loss(self, w: Any) -> float:
+        """E(yhat - Y)^2."""
+        flat = np.ravel(w)
+        return float(self.label_square - 2 * self.b @ flat / self.units + flat @ self.a @ flat / self.units**2)
+
+    def limiting_loss(self) -> float:
+        """E Y^2 - b'A^+ b, Eqs. 60 to 63 of seed 000 for any labels and proportions."""
+        return float(self.label_square - self.b @ self.limit() / self.units)
+
+
+def gated_moments(
+    task: Task, network: GatedLinear, *, method: str = "auto", samples: int = 200_000, seed: int = 0
+) -> GatedMoments:
+    """A and b of a gated linear network on a task.
+
+    ``exact`` takes closed forms (halfspace gates on Gaussian and elliptical classes; one gate wherever f(v) is known)
+    and sums over states (laws of few states, any gates), and refuses the rest; ``sampled`` draws; ``auto`` takes what
+    is exact and samples what is not.
+    """
+    require_x64()
+    labels = np.asarray(class_labels(task, "gated_moments"))
+    if not isinstance(network, GatedLinear):
+        raise wrong("gated_moments", "network", network, "a GatedLinear network")
+    if method not in ("auto", "exact", "sampled"):
+        raise wrong("gated_moments", "method", method, "one of auto, exact, sampled")
+    if network.gates.shape[1:] != task.shape:
+        raise wrong("gated_moments", "network", f"gates of shape {network.gates.shape[1:]}", f"gates of {task.shape}")
+    size = network.gates.size
+    a, b, sampled = np.zeros((size, size)), np.zeros(size), False
+    for c, (stimulus, share, label) in enumerate(zip(task.stimuli, task.proportions, labels, strict=True)):
+        found = None if method == "sampled" else _exact(stimulus, network, bool(label))
+        if found is None:
+            if method == "exact":
+                raise ValueError(_refusal(stimulus, network))
+            found, sampled = _sampled(stimulus, network, samples, seed, c), True
+        a, b = a + share * found[0], b + share * label * found[1]
+    square = float(np.sum(np.asarray(task.proportions) * labels**2))
+    return GatedMoments(a, b, square, network.units, sampled)
+
+
+def _refusal(stimulus: AbstractStimulus, network: GatedLinear) -> str:
+    return (
+        f"gated_moments: no exact moments are known for {network.units} {network.rule} gates on "
+        f"{type(stimulus).__name__}; they are for halfspace gates on Gaussian and elliptical classes, for a single "
+        "gate where f(v) is known, and for laws of few states; use method='sampled'"
+    )
+
+
+# Moments of one class: E[g g' x XX'] and E[g x X] ---------------------------------------------------------------------
+
+
+def _exact(stimulus: AbstractStimulus, network: GatedLinear, needed: bool) -> tuple[Matrix, Vector] | None:
+    law = support(stimulus)
+    if law is not None and len(law.states) * network.gates.size <= 2**24:
+        return _summed(law.states, law.probabilities, network)
+    if network.rule != "halfspace" or not stimulus.sign_symmetric:
+        return None
+    gates = np.asarray(network.gates, float).reshape(network.units, -1)
+    is_open = np.any(gates != 0, axis=1)  # a gate of zeros never opens
+    if elliptical_constant(stimulus) is None and np.sum(is_open) > 1:
+        return None
+    if needed and np.any(is_open) and not has_exact_input(stimulus, gates[is_open]):
+        return None
+    b = np.zeros(gates.shape)
+    if needed and np.any(is_open):
+        fields = gates[is_open].reshape(-1, *stimulus.shape)
+        b[is_open] = np.asarray(mean_gated_input(stimulus, fields)).reshape(-1, gates.shape[1])
+    return _pairs(stimulus.covariance_matrix(), gates, is_open), b.ravel()
+
+
+def _pairs(covariance: Matrix, gates: Float[np.ndarray, "units n"], is_open: np.ndarray) -> Matrix:
+    """All blocks E[1(<u,X> > 0) 1(<v,X> > 0) XX']; S/2 on the diagonal for any sign-symmetric law."""
+    units, n = gates.shape
+    a = np.zeros((units, n, units, n))
+    for i in np.flatnonzero(is_open):
+        for j in np.flatnonzero(is_open):
+            a[i, :, j, :] = covariance / 2 if i == j else halfspace_pair(covariance, gates[i], gates[j])
+    return a.reshape(units * n, units * n)
+
+
+def halfspace_pair(covariance: Matrix, u: Vector, v: Vector) -> Matrix:
+    """E[1(<u,X> > 0) 1(<v,X> > 0) XX'] for Gaussian and elliptical X.
+
+    With a = Su/sd, b = Sv/sd and g the correlation of <u,X> and <v,X>, it is
+    (1/4 + asin(g)/2pi) S + [ab' + ba' - g(aa' + bb')]/(2 pi sqrt(1 - g^2)).
+    """
+    a, b = covariance @ u, covariance @ v
+    a, b = a / np.sqrt(u @ a), b / np.sqrt(v @ b)
+    g = float(np.clip(b @ u / np.sqrt(u @ covariance @ u), -1, 1))
+    both = (0.25 + np.arcsin(g) / (2 * np.pi)) * covariance
+    if 1 - abs(g) < 1e-14:  # the same gate, or opposite ones; the bracket vanishes faster than the root
+        return both
+    cross = np.outer(a, b) + np.outer(b, a) - g * (np.outer(a, a) + np.outer(b, b))
+    return both + cross / (2 * np.pi * np.sqrt((1 - g) * (1 + g)))
+
+
+def _gates(x: np.ndarray, network: GatedLinear) -> np.ndarray:
+    response = x @ np.asarray(network.gates, float).reshape(network.units, -1).T
+    return response > 0 if network.rule == "halfspace" else response >= response.max(axis=1, keepdims=True)
+
+
+def _summed(x: np.ndarray, probabilities: np.ndarray, network: GatedLinear) -> tuple[Matrix, Vector]:
+    gated = (_gates(x, network)[:, :, None] * x[:, None, :]).reshape(len(x), -1)
+    return (gated * probabilities[:, None]).T @ gated, probabilities @ gated
+
+
+def _sampled(stimulus, network: GatedLinear, samples: int, seed: int, stream: int) -> tuple[Matrix, Vector]:
+    a, b = 0.0, 0.0
+    for index, n in batches(samples, network.gates.size):
+        x = np.asarray(draw(stimulus, seed, stream, index, n))
+        one, mean = _summed(x, np.full(n, 1 / samples), network)
+        a, b = a + one, b + mean
+    if network.units == 1 and network.rule == "halfspace" and stimulus.sign_symmetric:
+        a = float(np.any(network.gates != 0)) * stimulus.covariance_matrix() / 2  # exact, and so are the rates
+    return np.asarray(a), np.asarray(b)
+
+
+# Paths ---------------------------------------------------------------------------------------------------------------
+
+
+def gated_linear_flow(
+    task: Task, network: GatedLinear, w0: Any, *, times: Any, moments: GatedMoments | None = None, **options: Any
+) -> Trajectory:
+    """The path of a gated linear network from any start, in closed form; ``options`` go to :func:`gated_moments`.
+
+    **w0** as in :func:`exact_flow`, zeros allowed.
+    """
+    require_x64()
+    found = gated_moments(task, network, **options) if moments is None else moments
+    at = checked_times("gated_linear_flow", times)
+    start = checked_units("gated_linear_flow", w0, task.shape, network.units)
+    flat = start.reshape(len(start), -1)
+    limits = np.stack([found.limit(w) for w in flat])
+    _, vectors = found.spectrum()
+    decay = np.exp(-np.outer(at, found.rates()))
+    path = limits[:, None] + np.einsum("te,se,ne->stn", decay, (flat - limits) @ vectors, vectors)
+    loss = np.array([[found.loss(w) for w in seed] for seed in path])
+    settings = {"flow": "gated linear", "task": description(task), "network": description(network)}
+    shape = (len(start), len(at), network.units, *task.shape)
+    return Trajectory(at, path.reshape(shape), loss=loss, settings=settings, pixel_ndim=len(task.shape))
+
+
+def redundant_path(
+    a: Matrix, b: Vector, first: Vector, second: Vector, *, times: Any, units: int = 2
+) -> tuple[Float[np.ndarray, "times n"], Float[np.ndarray, "times n"]]:
+    """Two units behind the same gate (Eqs. 108 to 113 of seed 001): their difference stays, their mean m follows
+
+    m(t) = m* + exp(-4 t A/K^2)(m(0) - m*), m* = K A^+ b/2. ``a``, ``b`` are those of the shared gate; any other units
+    must have gates that exclude it.
+    """
+    require_x64()
+    alone = GatedMoments(np.asarray(a, float), np.asarray(b, float), 0.0, units, False)
+    apart, middle = (np.asarray(first) - second) / 2, (np.asarray(first) + second) / 2
+    values, vectors = alone.spectrum()
+    kept = (vectors * (values == 0)) @ (vectors.T @ middle)
+    limit = alone.limit() / 2 + kept
+    decay = np.exp(-np.outer(checked_times("redundant_path", times), 4 * values / units**2))
+    path = limit + (decay * (vectors.T @ (middle - limit))) @ vectors.T
+    return path + apart, path - apart
+
+
+def input_output_covariance(task: Task, pixel: int) -> Float[np.ndarray, "*pixels"]:
+    """E[1(X_i > 0) Y X], the input-output covariance of the localized gate (Eqs. 66 to 74 of seed 000).
+
+    For NLGP with labels 0 and 1 it is atan(r/sqrt(1/(2g^2) + 1 - r^2))/(2 pi norm); the notes' constant is too large by
+    2 sqrt(pi).
+    """
+    require_x64()
+    labels = np.asarray(class_labels(task, "input_output_covariance"))
+    shape = task.shape
+    total = np.zeros(shape)
+    place = np.unravel_index(int(pixel), shape)
+    for stimulus, share, label in zip(task.stimuli, task.proportions, labels, strict=True):
+        if label == 0:
+            continue
+        if isinstance(stimulus, AbstractCopula):
+            row = one_pixel_response(stimulus.marginal)(np.clip(np.asarray(stimulus.latent.row), -1, 1))
+            response = np.roll(row, place, axis=tuple(range(len(shape))))
+        else:
+            field = np.zeros(shape)
+            field[place] = 1
+            response = np.asarray(mean_gated_input(stimulus, field))
+        total = total + share * label * response
+    return total
