@@ -2,7 +2,9 @@
 
 import os
 
-os.environ.setdefault("NPROC", "1")  # one XLA thread per process, read when JAX starts
+# One thread per process, in XLA and in numpy, set before they load: tests run side by side.
+os.environ.setdefault("NPROC", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import jax
 import pytest

@@ -34,7 +34,7 @@ def holds(check: Check) -> bool:
 
 
 @pytest.mark.parametrize("check", CHECKS)
-@pytest.mark.parametrize("stimulus", [Gaussian(40, 2), Gaussian((8, 9), 0.8)], ids=str)
+@pytest.mark.parametrize("stimulus", [Gaussian(40, 2), Gaussian((8, 9), 0.8)], ids=["ring", "torus"])
 def test_a_gaussian_satisfies_them_all(check, stimulus):
     found = check(stimulus, n=5000)
     assert holds(found), found

@@ -32,7 +32,6 @@ from localax.stimuli import (
     GaussianClone,
     GeneralizedNormal,
     Kur,
-    NaturalPatches,
     Normal,
     Radial,
     RadialStudentT,
@@ -85,7 +84,7 @@ def test_every_marginal_behind_a_copula(cls, data):
 
 
 @pytest.mark.parametrize("cls", COVARIANCES, **names)
-@settings(max_examples=2)
+@settings(max_examples=3)
 @given(data=st.data())
 def test_every_covariance_behind_a_copula(cls, data):
     covariance = data.draw(built(cls))
@@ -95,7 +94,7 @@ def test_every_covariance_behind_a_copula(cls, data):
 
 
 @pytest.mark.parametrize("cls", RADIALS, **names)
-@settings(max_examples=2)
+@settings(max_examples=1)
 @given(data=st.data())
 def test_every_radius(cls, data):
     report = statements(Elliptical(20, 2, data.draw(built(cls))))
@@ -103,10 +102,9 @@ def test_every_radius(cls, data):
 
 
 TORI = [
-    Gaussian((6, 9), 1.2), NLGP((6, 9), 1.2, 3), Kur((6, 9), 1.2, 4), Elliptical((6, 9), 1.2, Surface()),
-    Elliptical((6, 9), 1.2, RadialStudentT(2.5)), Copula((9, 6), CosineModulated(1, 3), Bernoulli()),
+    NLGP((6, 9), 1.2, 3), Kur((6, 9), 1.2, 4), Elliptical((6, 9), 1.2, Surface()),
+    Copula((9, 6), CosineModulated(1, 3), Bernoulli()), Gaussian((2, 2), 0.5), Gaussian((130, 3), 0.5),
     GaussianClone(NLGP((6, 9), 1.2, 3)), Filtered(NLGP((6, 9), 1, 3), [[0, 1, 0], [1, -4, 1], [0, 1, 0]]),
-    NaturalPatches((4, 6), "centre-surround"), Gaussian((2, 2), 0.5), Gaussian((130, 3), 0.5),
 ]  # fmt: skip
 
 
@@ -165,7 +163,7 @@ class Liar(AbstractStimulus):
             key = jax.random.fold_in(key, jnp.asarray(1.0).dtype.itemsize)
         x = self.truth.draw(key, n, dtype)
         if self.lie == "wrong mean":
-            return x + 0.1
+            return x + 0.03  # twelve standard errors of the mean, half of what the marginal's test would see
         if self.lie == "not shift invariant":
             swell = 0.4 * np.cos(2 * np.pi * np.arange(self.size) / self.size)
             return x * jnp.asarray(np.sqrt(1 + swell), dtype)
@@ -208,7 +206,7 @@ CAUGHT = {
     "wrong covariance": {"covariance"},
     "wrong scale": {"covariance"},
     "wrong marginal": {"marginal"},
-    "wrong mean": {"mean", "marginal", "sign symmetry"},
+    "wrong mean": {"mean", "sign symmetry"},
     "not shift invariant": {"translation invariance"},
     "rarely NaN": {"finite in 10^7 draws"},
     "ignores its key": {"same key same bits"},
@@ -217,7 +215,7 @@ CAUGHT = {
     "wrong type": {"shape and type", "float32 and float64"},
     "no marginal": {"covariance", "marginal"},
     "not sign symmetric": {"sign symmetry"},
-    "wrong shape": {"shape and type", "mean", "covariance"},
+    "wrong shape": {"shape and type", "mean", "covariance", "translation invariance"},
 }
 
 
@@ -244,7 +242,7 @@ def test_the_honest_one_passes():
     assert set(STATEMENTS) < set(ITEMS)
 
 
-# Somebody's own, as a page of the documentation shows it ---------------------------------------------------------------
+# Somebody's own, as a page of the documentation shows it --------------------------------------------------------------
 
 
 class Wave(AbstractStimulus):

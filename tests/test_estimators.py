@@ -110,7 +110,12 @@ def means_and_errors(gradients):
     return flat.mean(0), flat.std(0, ddof=1) / np.sqrt(len(flat))
 
 
-@pytest.mark.parametrize("kind", NETWORKS)
+SLOW = ("fixed bias", "two layers", "winner")
+"""Close to another of the networks; compilation takes a while."""
+KINDS = [pytest.param(kind, marks=[pytest.mark.slow] * (kind in SLOW)) for kind in NETWORKS]
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_every_estimator_has_the_gradient_of_the_plain_loss(kind, data):
     network = NETWORKS[kind]
     parameters = somewhere(network, (N,))
@@ -183,8 +188,8 @@ def assert_is_the_orbit(network, task, name, signs):
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12), ours, truth)
 
 
-@pytest.mark.parametrize("kind", NETWORKS)
-@pytest.mark.parametrize("shape", [(8,), (7,), (3, 4)])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("shape", [(7,), (3, 4), pytest.param((8,), marks=pytest.mark.slow)])
 @pytest.mark.usefixtures("x64")
 def test_the_orbit_is_every_shift_and_both_signs(kind, shape):
     network = networks(shape)[kind]
@@ -192,7 +197,7 @@ def test_the_orbit_is_every_shift_and_both_signs(kind, shape):
     assert_is_the_orbit(network, task_of(shape), name, (1, -1))
 
 
-@pytest.mark.parametrize("pixels", [CIRCULANT + 1, CIRCULANT + 2])
+@pytest.mark.parametrize("pixels", [CIRCULANT + 1, pytest.param(CIRCULANT + 2, marks=pytest.mark.slow)])
 @pytest.mark.usefixtures("x64")
 def test_the_orbit_of_a_long_ring_goes_through_the_fft(pixels):
     assert_is_the_orbit(nets.SoftCommittee(2, "tanh", True), task_of((pixels,)), "l1", (1, -1))
@@ -235,7 +240,10 @@ def test_responses_to_all_shifts(shape):
     np.testing.assert_allclose(np.sort(ours, 1), np.sort(truth, 1), atol=1e-11)
 
 
-@pytest.mark.parametrize(("network", "shape"), [(nets.SoftCommittee(2), (9,)), (nets.SingleReLU(), (4, 3))])
+@pytest.mark.parametrize(
+    ("network", "shape"),
+    [(nets.SoftCommittee(2), (9,)), pytest.param(nets.SingleReLU(), (4, 3), marks=pytest.mark.slow)],
+)
 @pytest.mark.usefixtures("x64")
 def test_orbit_training_commutes_with_shifts_and_signs(network, shape):
     w = 0.3 * normal(0, network.units, *shape)

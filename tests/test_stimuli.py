@@ -156,10 +156,9 @@ def test_single_pulses_by_enumeration(size, shortest, longest, support, compleme
     assert law.mean() == pytest.approx(every.mean(), abs=1e-13)
     assert law.variance() == pytest.approx(every.var(), abs=1e-13)
     assert law.excess_kurtosis() == pytest.approx(stats.kurtosis(every.ravel()), abs=1e-10)
-    x = np.asarray(stimulus.sample(KEY, 4000))
-    allowed = {tuple(row) for row in every}
-    assert {tuple(row) for row in x} == allowed  # at most 128 patterns: one is missed with a chance below 1e-11
     assert stimulus.sign_symmetric == (complement and support == (-1, 1))
+    if size == 12:  # at most 72 patterns: one is missed with a chance below 1e-22
+        assert {tuple(row) for row in np.asarray(stimulus.sample(KEY, 4000))} == {tuple(row) for row in every}
 
 
 @pytest.mark.parametrize(("size", "length"), [(12, 3), (12, 5), (7, 2), (6, 6), (5, 1), (2, 2)])
@@ -170,8 +169,9 @@ def test_block_pulses_by_enumeration(size, length):
         same += block == block[0]
     stimulus = BlockPulse(size, length)
     np.testing.assert_allclose(stimulus.covariance(), same / size, atol=1e-13)
-    x = np.asarray(stimulus.sample(KEY, 4000), float)
-    assert_within(x[:, :1] * x, same / size)
+    if size in (12, 2):
+        x = np.asarray(stimulus.sample(KEY, 4000), float)
+        assert_within(x[:, :1] * x, same / size)
 
 
 # Made from other stimuli ----------------------------------------------------------------------------------------------

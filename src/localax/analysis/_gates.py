@@ -5,9 +5,10 @@ from typing import Any
 import jax.numpy as jnp
 
 from .._types import Array, Float, Shaped
-from ._pixels import Field, field, flat
+from ._pixels import Field, compiled, field, flat
 
 
+@compiled
 def preactivations(
     weights: Field, samples: Field, biases: Field | None = None, *, ndim: int = 1
 ) -> Float[Array, "... units samples"]:
@@ -28,6 +29,7 @@ def preactivations(
     return h + jnp.asarray(biases)[..., None]
 
 
+@compiled
 def gate_agreement(h: Field) -> Float[Array, "... steps units"]:
     """p(t) = P_x(g(t, x) = g(t + dt, x)) with g = 1(h >= 0) (s000 Eqs. 44-45, s001 Eq. 78).
 
@@ -39,6 +41,7 @@ def gate_agreement(h: Field) -> Float[Array, "... steps units"]:
     return jnp.where(known[..., 1:, :] & known[..., :-1, :], jnp.mean(same, axis=-1, dtype=dtype), jnp.nan)
 
 
+@compiled
 def uniform_gate_agreement(h: Field) -> Float[Array, "... units"]:
     """p_unif = P_x(g(t, x) is the same at all times) (s001 Eq. 79), from what ``gate_agreement`` takes.
 
@@ -60,6 +63,7 @@ def _gates(h: Field) -> tuple[Shaped[Array, "... time units samples"], Shaped[Ar
     return gates, ~jnp.any(jnp.isnan(h), axis=-1), dtype
 
 
+@compiled
 def excess_kurtosis(h: Field) -> Float[Array, "..."]:
     """E(h - m)^4 / Var(h)^2 - 3 over the samples, the last axis (s000 Figure 3): 0 for a normal law.
 

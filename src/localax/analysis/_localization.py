@@ -4,9 +4,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._types import Array, Float, Int
-from ._pixels import Field, energy, field, flat, scaled
+from ._pixels import Field, compiled, energy, field, flat, scaled
 
 
+@compiled
 def ipr(w: Field, *, ndim: int = 1) -> Float[Array, "..."]:
     """Inverse participation ratio sum w^4 / (sum w^2)^2 (s004 A.3): 1/n for a flat field, 1 for one pixel.
 
@@ -15,6 +16,7 @@ def ipr(w: Field, *, ndim: int = 1) -> Float[Array, "..."]:
     return jnp.sum(flat(energy(field(w, ndim), ndim), ndim) ** 2, axis=-1)
 
 
+@compiled
 def entropy(w: Field, *, ndim: int = 1) -> Float[Array, "..."]:
     """Shannon entropy of w^2 / sum w^2, in nats: log n for a flat field, 0 for a single pixel.
 
@@ -24,6 +26,7 @@ def entropy(w: Field, *, ndim: int = 1) -> Float[Array, "..."]:
     return -jnp.sum(p * jnp.log(jnp.where(p == 0, 1, p)), axis=-1)
 
 
+@compiled
 def peak(w: Field, *, ndim: int = 1) -> Int[Array, "..."]:
     """Pixel of largest magnitude, the first of several.
 
@@ -34,6 +37,7 @@ def peak(w: Field, *, ndim: int = 1) -> Int[Array, "..."]:
     return jnp.where(jnp.isnan(x[..., 0]), -1, jnp.argmax(jnp.abs(x), axis=-1))
 
 
+@compiled
 def peak_sign(w: Field, *, ndim: int = 1) -> Float[Array, "..."]:
     """Sign of the field at its peak, +1 or -1; NaN where there is no peak."""
     w = field(w, ndim)
@@ -41,6 +45,7 @@ def peak_sign(w: Field, *, ndim: int = 1) -> Float[Array, "..."]:
     return jnp.sign(jnp.take_along_axis(flat(scaled(w, ndim), ndim), at[..., None], axis=-1)[..., 0])
 
 
+@compiled
 def centre(w: Field, *, ndim: int = 1) -> Float[Array, "..."]:
     """Position, between pixels, about which w^2 spreads least: a number on a ring, (row, column) on a torus.
 
@@ -50,6 +55,7 @@ def centre(w: Field, *, ndim: int = 1) -> Float[Array, "..."]:
     return means[0] if ndim == 1 else jnp.stack(means, axis=-1)
 
 
+@compiled
 def width(w: Field, *, ndim: int = 1) -> Float[Array, "..."]:
     """Root mean square distance, in pixels, of the energy w^2 from its ``centre``, the short way round.
 

@@ -1,14 +1,11 @@
 """The best single wave, and how much of the field it leaves unexplained (Figure 4 of the paper; D-05)."""
 
-import functools
-
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 
 from .._types import Array, Float, Int
-from ._pixels import Field, each, field, scaled
+from ._pixels import Field, compiled, each, field, scaled
 from ._spectrum import dominant_frequency
 
 
@@ -27,7 +24,7 @@ class SinusoidFit(eqx.Module):
     error: Float[Array, "..."]
 
 
-@functools.partial(jax.jit, static_argnames=("ndim", "offset"))
+@compiled
 def fit_sinusoid(w: Field, *, ndim: int = 1, offset: bool = True) -> SinusoidFit:
     """The sinusoid that is nearest to the field in l2, of a whole number of cycles.
 

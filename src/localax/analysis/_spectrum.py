@@ -7,9 +7,10 @@ import numpy as np
 
 from .._types import Array, Float, Int
 from ._localization import width
-from ._pixels import Field, coordinates, field, flat, scaled
+from ._pixels import Field, compiled, coordinates, field, flat, scaled
 
 
+@compiled
 def spectrum(w: Field, *, ndim: int = 1) -> Float[Array, "..."]:
     """Power of each frequency in the orthogonal real Fourier basis (s000 Eqs. 33-35 with the sqrt 2 of B-08).
 
@@ -36,6 +37,7 @@ def _multiplicity(shape: tuple[int, ...]) -> Float[np.ndarray, "*frequencies"]:
     return count
 
 
+@compiled
 def dominant_frequency(w: Field, *, ndim: int = 1, constant: bool = True) -> Int[Array, "..."]:
     """Frequency of largest power, in cycles round the ring; the lowest of several.
 
@@ -54,8 +56,9 @@ def dominant_frequency(w: Field, *, ndim: int = 1, constant: bool = True) -> Int
     return jnp.where(undefined[..., None], -1, signed)
 
 
+@compiled
 def uncertainty(w: Field, *, ndim: int = 1) -> Float[Array, "..."]:
-    """sigma_x sigma_k (s000, "Uncertainty Principle"): about 1/2 for a Gaussian bump, more for anything else.
+    """sigma_x sigma_k (s000, "Uncertainty Principle"): about 1/2, the least on the line, for a Gaussian bump.
 
     sigma_x is ``width``; sigma_k, in radians a pixel, is the root mean square frequency, since the spectrum
     of a real field is even and its mean frequency 0. Both are means over the axes, which keeps the bound on

@@ -113,7 +113,7 @@ def conditional_covariance(data: Any, *, n: int = 20_000, seed: int = 0) -> Chec
     step = _lags(x)[0]
     moments = {"p": _mean(large), **_second(large, x, x, "ii")}
     for i, lag in enumerate(_lags(x)):
-        y, z = _rolled(x, lag), _rolled(x, tuple(np.add(lag, step)))
+        y, z = _rolled(x, lag), _rolled(x, tuple(a + b for a, b in zip(lag, step, strict=True)))
         for name, pair in {"jj": (y, y), "jk": (y, z), "ij": (x, y), "ik": (x, z)}.items():
             moments |= _second(large, *pair, f"{name}{i}")
 

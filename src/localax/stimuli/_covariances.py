@@ -45,7 +45,8 @@ class AbstractProduct(AbstractCovariance):
         """Correlation with pixel 0 of a ring of n pixels."""
 
     def factors(self, shape: tuple[int, ...]) -> tuple[Row, ...]:
-        return tuple(self.along(side) for side in shape)
+        with np.errstate(over="ignore"):  # a distance of very many tiny lengthscales is infinite, its correlation 0
+            return tuple(self.along(side) for side in shape)
 
 
 class SquaredExponential(AbstractProduct):
@@ -75,9 +76,13 @@ class PeriodicSquaredExponential(AbstractProduct):
                 -((np.pi * k * self.lengthscale / n) ** 2)
             )
             return row / row[0]
-        windings = np.arange(-1 - int(7 * self.lengthscale / n), 2 + int(7 * self.lengthscale / n))
-        d = np.arange(n)[:, None] + n * windings
-        row = np.exp(-((d / self.lengthscale) ** 2)).sum(1)
+        if self.lengthscale <= n:
+            d = np.arange(n)[:, None] + n * np.arange(-8, 9)
+            row = np.exp(-((d / self.lengthscale) ** 2)).sum(1)
+        else:  # the same sum by its Fourier series, of which two waves are left
+            k = np.arange(-2, 3)
+            waves = np.cos(2 * np.pi * k * np.arange(n)[:, None] / n)
+            row = np.sum(np.exp(-((np.pi * k * self.lengthscale / n) ** 2)) * waves, axis=1)
         return row / row[0]
 
 

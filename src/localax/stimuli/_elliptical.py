@@ -146,7 +146,7 @@ class EllipticalMarginal(AbstractMarginal):
         radius = radius * np.sqrt(self.dimension / self.radial.moment(2, self.dimension))
         reach = np.arcsinh(max(np.max(np.abs(x)), 1.0))
         grid = np.sinh(np.linspace(0, reach, 1501))
-        above = [np.sum(weight * sphere_coordinate_cdf(point / radius, self.dimension)) - 0.5 for point in grid]
+        above = sphere_coordinate_cdf(grid[:, None] / radius, self.dimension) @ weight - 0.5
         return np.asarray(0.5 + np.sign(x) * np.interp(np.abs(x), grid, above))
 
 

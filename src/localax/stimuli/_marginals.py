@@ -58,7 +58,7 @@ class AbstractNormalMap(AbstractMarginal):
 
     def _exactly(self, z: Numbers) -> Numbers:
         with jax.enable_x64(True):
-            return np.asarray(self.from_normal(jnp.asarray(z, jnp.float64)))
+            return np.asarray(_mapped(self, jnp.asarray(z, jnp.float64)))
 
     def mean(self) -> float:
         return 0.0
@@ -116,6 +116,11 @@ class AbstractNormalMap(AbstractMarginal):
             below = correlation(middle) < wanted
             low, high = np.where(below, middle, low), np.where(below, high, middle)
         return np.asarray((low + high) / 2)
+
+
+@jax.jit
+def _mapped(marginal: AbstractNormalMap, z: Float[Array, "*any"]) -> Float[Array, "*any"]:
+    return marginal.from_normal(z)
 
 
 class Normal(AbstractNormalMap):

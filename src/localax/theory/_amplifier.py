@@ -7,6 +7,7 @@ a function of r = a/s alone, phi(a) = s F(a/s), so a :class:`Amplifier` is a sca
 
 import abc
 import math
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -16,7 +17,7 @@ import numpy as np
 from jax.scipy.special import erf
 
 from .._math import unit_nodes
-from .._settings import wrong
+from .._settings import Number, wrong
 from .._types import Array, Float
 from ..stimuli import AbstractMarginal, AbstractStimulus, Empirical
 from ..stimuli._marginals import Weighted
@@ -27,6 +28,8 @@ SLOPE = math.sqrt(2 / math.pi)
 """phi'(0), the same for every law and every variance."""
 STEPS = 64
 """Grid points of the table per e-fold of t = r/sqrt(1 - r^2)."""
+FEW = 64
+"""Arguments that are summed over all nodes at once."""
 LOW, HIGH = math.log(1e-9), math.log(1e7)
 
 Reals = Float[Array, "..."]
@@ -76,7 +79,10 @@ class Sum(AbstractShape):
 @jax.jit
 def _sum(magnitude: Reals, weight: Reals, r: Reals) -> Reals:
     mass, rate = weight * magnitude, magnitude * math.sqrt(0.5)
-    values = jax.lax.map(lambda t: mass @ erf(rate * t), odds(r).ravel(), batch_size=64)
+    t = odds(r)
+    if r.size <= FEW:
+        return erf(t[..., None] * rate) @ mass
+    values = jax.lax.map(lambda t: mass @ erf(rate * t), t.ravel(), batch_size=FEW)  # a bounded number of products
     return values.reshape(r.shape)
 
 
@@ -170,9 +176,9 @@ class Amplifier(eqx.Module):
         turns = np.flatnonzero(np.diff(signs))
         if not turns.size:
             return None
-        return self.scale * root(lambda x: float(self._apart(np.array(x))), float(r[turns[0]]), float(r[turns[0] + 1]))
+        return self.scale * root(lambda x: float(self._apart(x)), float(r[turns[0]]), float(r[turns[0] + 1]))
 
-    def _apart(self, r: np.ndarray) -> np.ndarray:
+    def _apart(self, r: Any) -> Any:
         return np.asarray(self.shape(jnp.asarray(r))) / r - SLOPE
 
     def standard_error(self, a: Any) -> Reals:
@@ -215,7 +221,7 @@ def _shape(marginal: AbstractMarginal, law: Law) -> AbstractShape:
     return Sum(law.magnitude, law.weight)
 
 
-def index_sign_change(marginals: Any, low: float, high: float) -> float:
+def index_sign_change(marginals: Callable[[float], AbstractMarginal], low: Number, high: Number) -> float:
     """The setting between ``low`` and ``high`` at which a family of laws turns from super- to sub-linear.
 
     ``marginals`` gives the law for a setting, e.g. ``Algebraic``: there the whole curve phi has as much area above
@@ -223,7 +229,7 @@ def index_sign_change(marginals: Any, low: float, high: float) -> float:
     """
     require_x64()
 
-    def area(value: float) -> float:
+    def area(value: Number) -> float:
         return amplifier(marginals(value)).index()
 
     if area(low) * area(high) > 0:

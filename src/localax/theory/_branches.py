@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import optimistix as optx
 
-from .._settings import finite_array, wrong
+from .._settings import Number, finite_array, wrong
 from .._types import Array, Float
 from ..analysis import ipr
 from ..stimuli import Task
@@ -49,7 +49,7 @@ class SteadyState:
 
 
 def steady_state(
-    task: Task, guess: Any, *, settle: float = 0.0, amplifier: AmplifierLike = None, tolerance: float = 1e-11
+    task: Task, guess: Any, *, settle: Number = 0.0, amplifier: AmplifierLike = None, tolerance: Number = 1e-11
 ) -> SteadyState:
     """The steady state of the effective flow near a guess, stable or not, by Levenberg and Marquardt's method.
 
@@ -71,7 +71,7 @@ def _start(task: Task, guess: Any) -> np.ndarray:
     return start
 
 
-def _found(field: EffectiveField, start: np.ndarray, settle: float, tolerance: float) -> tuple[np.ndarray, float]:
+def _found(field: EffectiveField, start: np.ndarray, settle: Number, tolerance: Number) -> tuple[np.ndarray, float]:
     if settle > 0:
         weights, _, _ = solve(field, start, np.array([settle]), diffrax.Tsit5(), 1e-6, 1e-8)
         start = weights[:, -1]
@@ -80,7 +80,7 @@ def _found(field: EffectiveField, start: np.ndarray, settle: float, tolerance: f
 
 
 @eqx.filter_jit
-def _root(field: EffectiveField, w: Float[Array, "*pixels"], tolerance: float):
+def _root(field: EffectiveField, w: Float[Array, "*pixels"], tolerance: Number):
     solver = optx.LevenbergMarquardt(rtol=1e-12, atol=tolerance)
     # Weights are of order 1/sqrt N: in units of the start's largest the solver's tolerances mean the same everywhere.
     unit = jnp.max(jnp.abs(w))
@@ -126,13 +126,13 @@ class Branch:
 
 def continue_branch(
     tasks: Callable[[float], Task],
-    values: Sequence[float] | np.ndarray,
+    values: Sequence[Number] | np.ndarray,
     guess: Any,
     *,
-    settle: float = 0.0,
-    kick: float = 0.0,
+    settle: Number = 0.0,
+    kick: Number = 0.0,
     amplifier: AmplifierLike = None,
-    tolerance: float = 1e-11,
+    tolerance: Number = 1e-11,
 ) -> Branch:
     """Follow a steady state along a setting: gain, k, a lengthscale, or anything that makes a task.
 
@@ -159,7 +159,7 @@ def continue_branch(
     return _branch(values[: len(states)], states)
 
 
-def _kicked(start: np.ndarray, kick: float) -> np.ndarray:
+def _kicked(start: np.ndarray, kick: Number) -> np.ndarray:
     noise = np.random.default_rng(0).normal(size=start.shape)
     return start + kick * np.sqrt(np.mean(start**2)) * noise
 

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._settings import description, finite_array, wrong
+from .._settings import Number, description, finite_array, wrong
 from .._trajectory import Trajectory
 from .._types import Array, Float
 from ..stimuli import Task
@@ -29,10 +29,10 @@ def effective_flow(
     task: Task,
     w0: Any,
     *,
-    times: Sequence[float] | np.ndarray,
+    times: Sequence[Number] | np.ndarray,
     amplifier: AmplifierLike = None,
-    rtol: float = 1e-6,
-    atol: float | None = None,
+    rtol: Number = 1e-6,
+    atol: Number | None = None,
     solver: diffrax.AbstractSolver | None = None,
 ) -> Trajectory:
     """Weights of a single ReLU neuron over time, by the effective flow instead of by training.
@@ -68,8 +68,8 @@ def solve(
     start: np.ndarray,
     times: np.ndarray,
     solver: diffrax.AbstractSolver,
-    rtol: float,
-    atol: float,
+    rtol: Number,
+    atol: Number,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Weights (seed, time, *pixels), loss (seed, time) and number of steps (seed)."""
     tolerance = jnp.asarray(rtol, jnp.float64), jnp.asarray(atol, jnp.float64)

@@ -10,7 +10,7 @@ E[F(h) X] = S sum_k w_k E[dF/dh_k] reduces everything to four averages of s = er
     H_jk = E s(h_k) s''(h_j)   = -(b_j I_jk + c P_jk)/a
 """
 
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import equinox as eqx
 import jax
@@ -61,7 +61,7 @@ class GaussianErf(AbstractFlow):
     fixed: float = eqx.field(static=True)
 
     @classmethod
-    def build(cls, task: Task, network: AbstractNetwork, tolerance: float) -> Self | None:
+    def build(cls, task: Task, network: AbstractNetwork, tolerance: float) -> "GaussianErf | None":
         del tolerance
         if not isinstance(network, SoftCommittee) or network.activation != "erf":
             return None

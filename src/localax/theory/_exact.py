@@ -39,7 +39,7 @@ def exact_flow(
     **w0**: (\\*pixels), (seed, \\*pixels) or (seed, unit, \\*pixels), no unit zero; for several units also
     (unit, \\*pixels). **times**: when to record, increasing, from 0 on; the flow starts at 0. **b0**: biases, where
     they are trained, (unit) or (seed, unit), default 0. **rtol**, **atol**: error control of the solver.
-    **tolerance**: error allowed to f(w) on Ising rings of more than 20 spins, whose estimate at each recorded time is
+    **tolerance**: error allowed to f(w) on Ising rings of more than 24 spins, whose estimate at each recorded time is
     ``records["velocity_error"]``.
     """
     require_x64()
@@ -48,8 +48,8 @@ def exact_flow(
     if not isinstance(network, AbstractNetwork):
         raise wrong("exact_flow", "network", network, "a network, e.g. lx.networks.SingleReLU()")
     rtol, atol, tolerance = (_positive(n, v) for n, v in (("rtol", rtol), ("atol", atol), ("tolerance", tolerance)))
-    at, weights = checked_times("exact_flow", times), _weights(task, network, w0)
     flow = _flow(task, network, tolerance)
+    at, weights = checked_times("exact_flow", times), _weights(task, network, w0)
     biases = _biases(network, b0, weights.shape[:2])
     solution = solve(flow, weights.reshape(*weights.shape[:2], -1), biases, jnp.asarray(at), rtol, atol)
     path = np.asarray(solution.weights).reshape(len(weights), len(at), network.units, *task.shape)

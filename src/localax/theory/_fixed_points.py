@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._math import spectrum
-from .._settings import wrong
+from .._settings import Number, wrong
 from ..analysis import ipr
 from ..stimuli import Task
 from ._joint import elliptical_constant
@@ -69,7 +69,7 @@ def _check_hypercube(task: Any) -> None:
             raise wrong("localized_attractor", "task", type(stimulus).__name__, expected)
 
 
-def ising_attractor(j0: float, j1: float, distances: Any) -> np.ndarray:
+def ising_attractor(j0: Number, j1: Number, distances: Any) -> np.ndarray:
     """w* of two Ising classes (labels 0, 1) on an infinite ring, at distances from the peak (C5).
 
     A peak with an exponential skirt of ratio tanh((J0+J1)/2); the field on N pixels differs by about its N-th power.

@@ -1,7 +1,7 @@
 """A flow is a velocity and a loss in closed form; one adaptive solver follows it from many starts at once."""
 
 import abc
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import diffrax
 import equinox as eqx
@@ -35,7 +35,7 @@ class AbstractFlow(eqx.Module):
 
     @classmethod
     @abc.abstractmethod
-    def build(cls, task: Task, network: AbstractNetwork, tolerance: float) -> Self | None:
+    def build(cls, task: Task, network: AbstractNetwork, tolerance: float) -> "AbstractFlow | None":
         """The flow of this task and network; None where it is not of this kind."""
 
     @abc.abstractmethod
@@ -50,11 +50,11 @@ class AbstractFlow(eqx.Module):
 class Solution(eqx.Module):
     """A flow at the recorded times, for every seed."""
 
-    weights: Float[Array, "seeds times units n"]
-    biases: Float[Array, "seeds times units"] | None
-    loss: Float[Array, "seeds times"]
-    records: dict[str, Float[Array, "seeds times ..."]]
-    steps: Int[Array, " seeds"]
+    weights: Float[Array, "*seeds times units n"]
+    biases: Float[Array, "*seeds times units"] | None
+    loss: Float[Array, "*seeds times"]
+    records: dict[str, Float[Array, "*seeds times"]]
+    steps: Int[Array, "*seeds"]
     done: Any
 
 
@@ -90,7 +90,7 @@ def solve(
         assert path is not None
         loss, records = jax.lax.map(lambda state: flow.measure(*state), path)
         ended = (found.result == diffrax.RESULTS.successful) & jnp.all(jnp.isfinite(path[0]))
-        return Solution(*path, loss, records, found.stats["num_steps"], ended)
+        return Solution(path[0], path[1], loss, records, found.stats["num_steps"], ended)
 
     return jax.vmap(one)(weights, biases)
 

@@ -19,7 +19,7 @@ from .._types import Float
 from ..stimuli import AbstractCopula, AbstractNormalMap, AbstractStimulus, Erf, GaussianClone, Ising, Task
 from ._estimate import Estimate, Mean, batches, draw, exactly
 from ._joint import elliptical_constant, products, support
-from ._transfer import SUMMED, ising_gate, series_gate
+from ._transfer import SUMMED, TERMS, ising_gate, series_gate
 from ._x64 import require_x64
 
 Flat = Float[np.ndarray, "fields n"]
@@ -38,7 +38,7 @@ def mean_gated_input(
     """f(w) of one field (\\*pixels) or many (..., \\*pixels), with its standard error.
 
     ``exact``: closed form, transfer matrices or a sum over states; refused where there is none. On Ising rings of more
-    than 20 spins the series is lengthened until its estimated error, returned as the standard error, is below
+    than 24 spins the series is lengthened until its estimated error, returned as the standard error, is below
     ``tolerance`` or 8192 terms are reached. ``effective``: phi(a)/2 of the paper's Lemma 3.1, an approximation.
     ``sampled``: Monte Carlo with ``samples`` draws.
     """
@@ -118,7 +118,7 @@ def _ising(stimulus: AbstractStimulus, w: Flat, tolerance: float) -> Estimate | 
     terms = 256
     gate = ising_gate(stimulus, 1.0) if stimulus.size <= SUMMED else series_gate(stimulus, terms)
     value, error = _each(gate, w)
-    while error.max() > tolerance and terms < 8192:
+    while error.max() > tolerance and terms < 2 * TERMS:
         terms *= 2
         value, error = _each(series_gate(stimulus, terms), w)
     return Estimate(value, np.broadcast_to(error[:, None], value.shape))

@@ -9,7 +9,7 @@ the derivative of the arc-cosine kernel. The second is of degree two in X and ho
 covariance; only C depends on the radius (Eq. 11 of the paper, corrected).
 """
 
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import jax.numpy as jnp
 
@@ -45,7 +45,7 @@ class GaussianReLU(AbstractFlow):
     constants: Float[Array, " classes"]
 
     @classmethod
-    def build(cls, task: Task, network: AbstractNetwork, tolerance: float) -> Self | None:
+    def build(cls, task: Task, network: AbstractNetwork, tolerance: float) -> "GaussianReLU | None":
         del tolerance
         constants = [elliptical_constant(stimulus) for stimulus in task.stimuli]
         if not is_relu(network) or any(c is None for c in constants):

@@ -4,7 +4,7 @@ Only classes with a label other than 0 need f_c; of the others the covariance is
 sign-symmetric stimulus.
 """
 
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import jax.numpy as jnp
 
@@ -29,7 +29,7 @@ class IsingReLU(AbstractFlow):
     """Per class: f on an Ising ring, or the constant C of an elliptical law (0 where f is not needed)."""
 
     @classmethod
-    def build(cls, task: Task, network: AbstractNetwork, tolerance: float) -> Self | None:
+    def build(cls, task: Task, network: AbstractNetwork, tolerance: float) -> "IsingReLU | None":
         if not is_relu(network) or network.units != 1 or not task.sign_symmetric:
             return None
         labels = class_labels(task, "exact_flow")

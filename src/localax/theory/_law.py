@@ -15,7 +15,7 @@ import numpy as np
 from scipy import optimize, special
 
 from .._math import normal_nodes
-from .._settings import wrong
+from .._settings import Number, wrong
 from .._types import Float
 from ..stimuli import AbstractMarginal, AbstractNormalMap, Bernoulli, Empirical, Normal
 from ..stimuli._derived import GaussianPixel
@@ -65,7 +65,7 @@ def law_of(marginal: AbstractMarginal) -> Law:
     raise wrong("amplifier", "marginal", type(marginal).__name__, "a marginal with atoms or a map from a normal")
 
 
-def root(function: Callable[[float], float], low: float, high: float) -> float:
+def root(function: Callable[[float], float], low: Number, high: Number) -> float:
     """Where a function changes its sign, by Brent's method."""
     found: Any = optimize.brentq(function, low, high, xtol=1e-12)
     return float(found)

@@ -64,11 +64,11 @@ def flat_is_unstable(task: Task) -> bool:
     return bool(flat_growth_rates(task).ravel()[1:].max() > 0)
 
 
-def critical_value(tasks: Callable[[float], Task], low: float, high: float) -> float:
+def critical_value(tasks: Callable[[float], Task], low: Number, high: Number) -> float:
     """The setting between ``low`` and ``high`` at which the flat field of ``tasks(setting)`` changes its stability."""
     require_x64()
 
-    def fastest(value: float) -> float:
+    def fastest(value: Number) -> float:
         return float(flat_growth_rates(tasks(value)).ravel()[1:].max())
 
     if fastest(low) * fastest(high) > 0:
@@ -77,7 +77,7 @@ def critical_value(tasks: Callable[[float], Task], low: float, high: float) -> f
     return root(fastest, low, high)
 
 
-def critical_gain(short: Number, long: Number, size: Size, *, low: float = 1e-3, high: float = 100.0) -> float:
+def critical_gain(short: Number, long: Number, size: Size, *, low: Number = 1e-3, high: Number = 100.0) -> float:
     """The NLGP gain above which the flat field is unstable, for two lengthscales (labels 0 and 1) on N pixels."""
 
     def tasks(gain: float) -> Task:
@@ -86,7 +86,7 @@ def critical_gain(short: Number, long: Number, size: Size, *, low: float = 1e-3,
     return critical_value(tasks, low, high)
 
 
-def critical_k(short: Number, long: Number, size: Size, *, low: float = 4.5, high: float = 30.0) -> float:
+def critical_k(short: Number, long: Number, size: Size, *, low: Number = 4.5, high: Number = 30.0) -> float:
     """The Kur exponent above which the flat field is unstable, for two lengthscales (labels 0 and 1) on N pixels."""
 
     def tasks(k: float) -> Task:

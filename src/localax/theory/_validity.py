@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._settings import checked_count, instance, wrong
+from .._settings import Number, checked_count, instance, wrong
 from .._trajectory import Trajectory
 from .._types import Array, Float
 from ..stimuli import AbstractStimulus, Task
@@ -111,7 +111,7 @@ class Lindeberg:
     truncated: np.ndarray
 
 
-def lindeberg(w: Trajectory | Any, stimulus: AbstractStimulus, *, threshold: float = 0.5) -> Lindeberg:
+def lindeberg(w: Trajectory | Any, stimulus: AbstractStimulus, *, threshold: Number = 0.5) -> Lindeberg:
     """A measure of assumption A3 for fields or along a trajectory, shaped like its axes before the pixels.
 
     ``threshold`` is the e of Lindeberg's ratio. X is taken without conditioning on one of its pixels, which changes
@@ -159,7 +159,12 @@ class PDELimit:
 
 
 def pde_limit(
-    tasks: Callable[[int], Task], start: Callable, *, sizes: Sequence[int], time: float, amplifier: AmplifierLike = None
+    tasks: Callable[[int], Task],
+    start: Callable,
+    *,
+    sizes: Sequence[int],
+    time: Number,
+    amplifier: AmplifierLike = None,
 ) -> PDELimit:
     """The flow on ever finer rings (appendix B.2): with v = N w and T = N t it tends to the PDE
 

@@ -140,7 +140,7 @@ def _shape(asker: str, stimulus: AbstractStimulus, amplifier: AmplifierLike) -> 
         return amplifier, np.asarray(1.0)
     if amplifier is not None and amplifier not in NAMES:
         raise wrong(asker, "amplifier", amplifier, f"None, a function or one of {', '.join(NAMES)}")
-    scale = np.sqrt(_variances(stimulus))
+    scale = np.asarray(np.sqrt(_variances(stimulus)))
     if amplifier == "linear":
         return Odd((SLOPE,)), scale
     own = without_error(_standard_marginal(stimulus))

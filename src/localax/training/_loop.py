@@ -33,7 +33,8 @@ class Problem(eqx.Module):
     keys: Array
     probe: tuple[Array, Array]
     criterion: Callable = eqx.field(static=True)
-    optimiser: Callable[[Any], optax.GradientTransformation] = eqx.field(static=True)
+    optimiser: Callable = eqx.field(static=True)
+    """From a rate to an optax optimiser."""
     records: tuple[tuple[str, Callable], ...] = eqx.field(static=True)
     bound: float = eqx.field(static=True)
     swept: bool = eqx.field(static=True)
