@@ -68,13 +68,14 @@ def test_the_whole_battery_on_every_stimulus_in_all(cls):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cls", [c for c in ALL if c is not Empirical], **names)
-@settings(max_examples=4)
+@settings(max_examples=3)
 @given(data=st.data(), seed=st.integers(0, 1000))
 def test_every_stimulus_at_any_setting(cls, data, seed):
     report = statements(data.draw(built(cls)), seed=seed)
     assert report.ok, report
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cls", MARGINALS, **names)
 @settings(max_examples=2)
 @given(data=st.data())
@@ -83,6 +84,7 @@ def test_every_marginal_behind_a_copula(cls, data):
     assert report.ok, report
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cls", COVARIANCES, **names)
 @settings(max_examples=3)
 @given(data=st.data())
@@ -93,6 +95,7 @@ def test_every_covariance_behind_a_copula(cls, data):
     assert report.ok, report
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cls", RADIALS, **names)
 @settings(max_examples=1)
 @given(data=st.data())
@@ -108,7 +111,8 @@ TORI = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("stimulus", TORI, ids=lambda s: f"{type(s).__name__}{s.size}")
+@pytest.mark.slow
+@pytest.mark.parametrize("stimulus", TORI, ids=lambda s: f"{type(s).__name__}{s.size}".replace(" ", ""))
 def test_on_a_torus(stimulus):
     report = statements(stimulus, n=3000)
     assert report.ok, report
@@ -120,20 +124,19 @@ def test_on_a_torus(stimulus):
     [
         Copula(40, Exponential(2), StudentT(2.05)),
         Copula(40, Exponential(2), Algebraic(2.05)),
-        Elliptical(40, 2, RadialStudentT(2.05)),
         Copula(40, Exponential(2), GeneralizedNormal(0.25)),
+        Elliptical(40, 2, RadialStudentT(2.05)),
         Elliptical(40, 2, Radial(lambda q: q**-0.45)),
-        Elliptical((6, 9), 1, Shell()),
     ],
-    ids=lambda s: type(s).__name__,
+    ids=["t", "kur", "generalized normal", "elliptical t", "elliptical power"],
 )
-def test_the_whole_battery_on_the_heaviest_tails(stimulus):
-    report = check_stimulus(stimulus, n=5000)
+def test_the_heaviest_tails_stay_finite(stimulus):
+    report = run_items(stimulus, {"finite in 10^7 draws", *STATEMENTS}, n=5000)
     assert report.ok, report
 
 
 @pytest.mark.usefixtures("x64")
-@pytest.mark.parametrize("stimulus", [NLGP(20, 1, 3), Kur(20, 1, 5), Elliptical(20, 1, Shell()), Gaussian((4, 5), 0.5)])
+@pytest.mark.parametrize("stimulus", [Kur(20, 1, 5), Elliptical(20, 1, Shell())])
 def test_float64_samples_have_the_same_law(stimulus):
     x = np.asarray(stimulus.sample(jax.random.key(0), 5000, dtype=jnp.float64)).reshape(5000, -1)
     products = x[:, :1] * x

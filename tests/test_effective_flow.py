@@ -31,6 +31,8 @@ from localax.theory._vector_field import effective_field
 pytestmark = pytest.mark.usefixtures("x64")
 ROOT = np.sqrt(2 / np.pi)
 ISING = Task([Ising(40, 0.3), Ising(40, 0.7)], [0, 1])
+LATE = [1.0, 10.0, 100.0]
+"""Three times everywhere: another number of them would be compiled again."""
 
 
 def authors(seeds, shape=(40,)):
@@ -59,7 +61,7 @@ def sign_phi(a):
 
 
 def test_equals_scipy_on_the_ising_task():
-    times = [1.0, 10.0, 60.0]
+    times = LATE
     flow = effective_flow(ISING, authors([42]), times=times, rtol=1e-9)
     assert flow.weights.shape == (1, 3, 1, 40)
     np.testing.assert_allclose(flow.weights[0, :, 0], reference(ISING, sign_phi, authors([42]), times), atol=1e-6)
@@ -119,26 +121,26 @@ def test_a_field_that_does_not_vary_down_the_torus_flows_like_a_ring():
 
 def test_a_batch_equals_its_members():
     w0 = authors(range(3))
-    together = effective_flow(ISING, w0, times=[10.0, 30.0])
-    alone = [effective_flow(ISING, w, times=[10.0, 30.0]) for w in w0[:, 0]]
+    together = effective_flow(ISING, w0, times=[1.0, 10.0, 30.0])
+    alone = [effective_flow(ISING, w, times=[1.0, 10.0, 30.0]) for w in w0[:, 0]]
     # The same steps, rounded differently; 30 time units amplify rounding by less than 1e6.
     np.testing.assert_allclose(together.weights, np.concatenate([a.weights for a in alone]), atol=1e-9)
-    np.testing.assert_allclose(effective_flow(ISING, w0[:, 0], times=[10.0, 30.0]).weights, together.weights)
+    np.testing.assert_allclose(effective_flow(ISING, w0[:, 0], times=[1.0, 10.0, 30.0]).weights, together.weights)
 
 
 def test_order_of_the_solver_by_step_halving():
     # From weights of the size they end with: a start close to 0 turns at once, and no step would be small enough.
     field, w0 = effective_field(ISING), jnp.asarray(10 * authors([0])[0, 0])
 
-    def after(steps):
+    def after(steps, solver):
         return diffrax.diffeqsolve(
-            diffrax.ODETerm(lambda _, w, field: field(w)), diffrax.Tsit5(), 0.0, 4.0, 4.0 / steps, w0, field
+            diffrax.ODETerm(lambda _, w, field: field(w)), solver, 0.0, 4.0, 4.0 / steps, w0, field
         ).ys[0]
 
-    fine = after(256)
-    errors = [float(jnp.linalg.norm(after(n) - fine)) for n in (16, 32, 64)]
+    fine = after(256, diffrax.Tsit5())
+    errors = [float(jnp.linalg.norm(after(n, diffrax.Bosh3()) - fine)) for n in (64, 128, 256)]
     rates = np.log2(np.array(errors[:-1]) / errors[1:])
-    np.testing.assert_allclose(rates, 5, atol=0.6)  # Tsit5 is of order 5
+    np.testing.assert_allclose(rates, 3, atol=0.2)  # Bosh3 is of order 3; Tsit5's errors are soon rounding
 
 
 def test_loss_is_that_of_the_gaussian_and_falls():
@@ -179,17 +181,19 @@ def test_a_clone_of_uneven_data_is_linear():
 
 
 def test_amplifiers_by_name_function_and_object():
-    task, w0 = Task([NLGP(20, 1, 1), NLGP(20, 2, 1)], [0, 1]), authors([0], (20,))
+    task = Task([NLGP(40, 1, 1), NLGP(40, 3, 1)], [0, 1])
+    w = jnp.asarray(np.random.default_rng(0).normal(size=40))
 
-    def final(amp):
-        return effective_flow(task, w0, times=[5.0], amplifier=amp).final
+    def slope(amp):
+        return np.asarray(effective_field(task, amp)(w))
 
     phi = amplifier(task.stimuli[1].marginal)
-    np.testing.assert_allclose(final(phi), final(None), atol=1e-12)
-    np.testing.assert_allclose(final(phi.taylor(3)), final("taylor3"), atol=1e-12)
-    np.testing.assert_allclose(final("linear"), final(lambda a: ROOT * a), atol=1e-12)
-    assert np.max(np.abs(final("taylor5") - final("taylor3"))) > 1e-7
-    assert effective_flow(task, w0, times=[1.0], amplifier=phi).settings["amplifier"]["kind"] == "Amplifier"
+    np.testing.assert_allclose(slope(phi), slope(None), atol=1e-12)
+    np.testing.assert_allclose(slope(phi.taylor(3)), slope("taylor3"), atol=1e-12)
+    np.testing.assert_allclose(slope("linear"), slope(lambda a: ROOT * a), atol=1e-12)
+    assert np.max(np.abs(slope("taylor5") - slope("taylor3"))) > 1e-5
+    flow = effective_flow(task, authors([0]), times=LATE, amplifier=phi)
+    assert flow.settings["amplifier"]["kind"] == "Amplifier"
 
 
 # What the paper and its checks measured -------------------------------------------------------------------------------
@@ -198,16 +202,16 @@ def test_amplifiers_by_name_function_and_object():
 def test_figure_3_gaussian_and_kur():
     """D-02: mean -0.0410 for the Gaussian; for Kur(5) -0.0408 with the full phi, -0.0399 with its cubic."""
     gaussian, kur = (Task([law(40, 1), law(40, 3)], [0, 1]) for law in (Gaussian, lambda n, xi: Kur(n, xi, 5)))
-    assert effective_flow(gaussian, authors([0]), times=[100.0]).final.mean() == pytest.approx(-0.0410, abs=5e-5)
-    assert effective_flow(kur, authors([0]), times=[100.0]).final.mean() == pytest.approx(-0.04076, abs=5e-6)
-    cubic = effective_flow(kur, authors([0]), times=[100.0], amplifier="taylor3")
+    assert effective_flow(gaussian, authors([0]), times=LATE).final.mean() == pytest.approx(-0.0410, abs=5e-5)
+    assert effective_flow(kur, authors([0]), times=LATE).final.mean() == pytest.approx(-0.04076, abs=5e-6)
+    cubic = effective_flow(kur, authors([0]), times=LATE, amplifier="taylor3")
     assert cubic.final.mean() == pytest.approx(-0.03994, abs=5e-6)
 
 
 def test_figure_3_ising():
     """D-03, seed 42: height .247 and IPR .348 with the full phi; .17 with the cubic; the paper's figure shows .43."""
-    full = effective_flow(ISING, authors([42]), times=[100.0]).final[0, 0]
-    cubic = effective_flow(ISING, authors([42]), times=[100.0], amplifier="taylor3").final[0, 0]
+    full = effective_flow(ISING, authors([42]), times=LATE).final[0, 0]
+    cubic = effective_flow(ISING, authors([42]), times=LATE, amplifier="taylor3").final[0, 0]
     assert full.max() == pytest.approx(0.2475, abs=1e-3)
     assert float(ipr(full)) == pytest.approx(0.348, abs=1e-3)
     assert cubic.max() == pytest.approx(0.170, abs=2e-3)
@@ -251,10 +255,10 @@ def test_lindeberg_measure():
     w = np.array([3.0, 1, 1, 1, 1, 1, 1, 1])
     truncated = lindeberg(w, Ising(8, 0.0), threshold=0.5).truncated
     assert truncated == pytest.approx(9 / 16)
-    flow = effective_flow(ISING, authors([42]), times=[0.0, 100.0])
+    flow = effective_flow(ISING, authors([42]), times=[0.0, 10.0, 100.0])
     measure = lindeberg(flow, ISING.stimuli[1])
-    assert measure.share.shape == (1, 2, 1)
-    assert measure.share[0, 1, 0] > 2 * measure.share[0, 0, 0]
+    assert measure.share.shape == (1, 3, 1)
+    assert measure.share[0, 2, 0] > 2 * measure.share[0, 0, 0]
 
 
 def test_pde_limit_converges():
@@ -263,12 +267,12 @@ def test_pde_limit_converges():
     def tasks(n):
         return Task([Copula(n, PeriodicSquaredExponential(n * x), Bernoulli()) for x in (0.05, 0.15)], [0, 1])
 
-    limit = pde_limit(tasks, lambda x: 1 + 0.3 * np.cos(2 * np.pi * x), sizes=[32, 64, 128, 256], time=40.0)
-    assert limit.fields.shape == (4, 32)
+    limit = pde_limit(tasks, lambda x: 1 + 0.3 * np.cos(2 * np.pi * x), sizes=[32, 64, 128], time=40.0)
+    assert limit.fields.shape == (3, 32)
     # arcsin(r) has a cusp at r = 1, so the covariance has one at distance 0 and the sums over pixels are of order h^2.
     ratios = limit.errors[:-1] / limit.errors[1:]
     assert np.all(ratios > 3)
-    assert limit.errors[-1] < 1e-3
+    assert limit.errors[-1] < 3e-3
 
 
 # Speed and bad input --------------------------------------------------------------------------------------------------

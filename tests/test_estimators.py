@@ -110,8 +110,8 @@ def means_and_errors(gradients):
     return flat.mean(0), flat.std(0, ddof=1) / np.sqrt(len(flat))
 
 
-SLOW = ("fixed bias", "two layers", "winner")
-"""Close to another of the networks; compilation takes a while."""
+SLOW = ("fixed bias", "two layers", "winner", "autoencoder")
+"""Compilation takes a while."""
 KINDS = [pytest.param(kind, marks=[pytest.mark.slow] * (kind in SLOW)) for kind in NETWORKS]
 
 
@@ -204,7 +204,7 @@ def test_the_orbit_of_a_long_ring_goes_through_the_fft(pixels):
 
 
 @pytest.mark.parametrize("labels", [stimuli.sign_changes, asymmetric])
-@pytest.mark.parametrize("kind", ["committee", "two layers"])
+@pytest.mark.parametrize("kind", ["committee", pytest.param("two layers", marks=pytest.mark.slow)])
 @pytest.mark.usefixtures("x64")
 def test_labels_that_are_functions_move_with_x(labels, kind):
     assert_is_the_orbit(NETWORKS[kind], task_of((N,), labels), "mse", (1, -1))

@@ -163,7 +163,7 @@ def test_mean_response_is_the_product_with_w():
     assert abs(got - relu.mean()) < SIGMAS * relu.std() / np.sqrt(len(relu))
 
 
-# Methods, many fields, refusals -----------------------------------------------------------------------------------------
+# Methods, many fields, refusals --------------------------------------------------------------------------------------
 
 
 def test_effective_is_exact_for_gaussians_and_close_otherwise():

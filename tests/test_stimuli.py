@@ -177,7 +177,7 @@ def test_block_pulses_by_enumeration(size, length):
 # Made from other stimuli ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kernel", [CentreSurround(), CentreSurround(0.7, 2, 0.5), [1, -2, 1], [0.5, 1, 0.25, 0.1]])
+@pytest.mark.parametrize("kernel", [CentreSurround(0.7, 2, 0.5), [0.5, 1, 0.25, 0.1]], ids=["kernel", "taps"])
 @pytest.mark.parametrize("stimulus", [NLGP(12, 1.2, 3), SinglePulse(12, 2, 4, (0, 1), False)])
 def test_filtered_covariance_by_dense_algebra(stimulus, kernel):
     filtered = Filtered(stimulus, kernel)

@@ -65,6 +65,7 @@ def test_every_seed_takes_the_steps_of_a_plain_loop(plain):
             )
 
 
+@pytest.mark.slow
 def test_classes_drawn_at_random(plain):
     iid = run(stratified=False)
     truth = by_numpy(plain.weights[0, 0, 0], STEPS, stratified=False)
@@ -87,6 +88,7 @@ def test_independent_streams_belong_to_the_seed():
         )
 
 
+@pytest.mark.slow
 def test_a_number_of_streams_is_shared_out_in_order():
     one = START.weights(np.array([0]), 1, (N,), jnp.float32)[0]
     two = run(seeds=4, stream=2, init=np.asarray(one)).final

@@ -107,10 +107,7 @@ def start_of(units, size):
     return (size * np.random.default_rng(units).normal(size=(units, N))).astype(np.float32)
 
 
-UNITS = [1, pytest.param(5, marks=pytest.mark.slow)]
-
-
-@pytest.mark.parametrize("units", UNITS)
+@pytest.mark.parametrize("units", [1, pytest.param(5, marks=pytest.mark.slow)])
 def test_relu_units_follow_the_gaussian_flow(units):
     network = SingleReLU() if units == 1 else SoftCommittee(units, "relu")
     run = trained(network, start_of(units, 0.4), [0, 1])
@@ -119,7 +116,8 @@ def test_relu_units_follow_the_gaussian_flow(units):
     assert_follows(states, lambda y: relu_flow(y.reshape(units, N), (0, 1)).ravel())
 
 
-@pytest.mark.parametrize("units", UNITS)
+@pytest.mark.slow
+@pytest.mark.parametrize("units", [1, 5])
 def test_erf_units_and_their_biases_follow_the_gaussian_flow(units):
     run = trained(SoftCommittee(units, "erf", True), start_of(units, 0.5), [-1, 1])
     states = np.concatenate([run.weights.reshape(RUNS, len(run.time), -1), run.biases], -1)
@@ -133,6 +131,7 @@ def test_erf_units_and_their_biases_follow_the_gaussian_flow(units):
     assert_follows(states, flow)
 
 
+@pytest.mark.slow
 def test_an_ising_field_ends_at_the_exact_steady_state():
     n, runs = 40, 8
     t = [np.tanh(coupling) for coupling in (0.3, 0.7)]

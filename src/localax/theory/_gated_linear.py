@@ -130,7 +130,7 @@ def _exact(stimulus: AbstractStimulus, network: GatedLinear, needed: bool) -> tu
     return _pairs(stimulus.covariance_matrix(), gates, is_open), b.ravel()
 
 
-def _pairs(covariance: Matrix, gates: Float[np.ndarray, "units n"], is_open: np.ndarray) -> Matrix:
+def _pairs(covariance: Float[np.ndarray, "n n"], gates: Float[np.ndarray, "units n"], is_open: np.ndarray) -> Matrix:
     """All blocks E[1(<u,X> > 0) 1(<v,X> > 0) XX']; S/2 on the diagonal for any sign-symmetric law."""
     units, n = gates.shape
     a = np.zeros((units, n, units, n))
@@ -143,17 +143,17 @@ def _pairs(covariance: Matrix, gates: Float[np.ndarray, "units n"], is_open: np.
 def halfspace_pair(covariance: Matrix, u: Vector, v: Vector) -> Matrix:
     """E[1(<u,X> > 0) 1(<v,X> > 0) XX'] for Gaussian and elliptical X.
 
-    With a = Su/sd, b = Sv/sd and g the correlation of <u,X> and <v,X>, it is
-    (1/4 + asin(g)/2pi) S + [ab' + ba' - g(aa' + bb')]/(2 pi sqrt(1 - g^2)).
+    With a = Su/sd, b = Sv/sd and g = cos(angle) the correlation of <u,X> and <v,X>, it is
+    (1/4 + asin(g)/2pi) S + [ab' + ba' - g(aa' + bb')]/(2 pi sqrt(1 - g^2)); written here in a + b and a - b, whose
+    lengths 2 cos(angle/2) and 2 sin(angle/2) keep their digits for gates that nearly agree.
     """
-    a, b = covariance @ u, covariance @ v
-    a, b = a / np.sqrt(u @ a), b / np.sqrt(v @ b)
-    g = float(np.clip(b @ u / np.sqrt(u @ covariance @ u), -1, 1))
-    both = (0.25 + np.arcsin(g) / (2 * np.pi)) * covariance
-    if 1 - abs(g) < 1e-14:  # the same gate, or opposite ones; the bracket vanishes faster than the root
-        return both
-    cross = np.outer(a, b) + np.outer(b, a) - g * (np.outer(a, a) + np.outer(b, b))
-    return both + cross / (2 * np.pi * np.sqrt((1 - g) * (1 + g)))
+    u, v = (w / np.sqrt(w @ covariance @ w) for w in (np.asarray(u, float), np.asarray(v, float)))
+    plus, minus = covariance @ (u + v), covariance @ (u - v)
+    long, short = (np.sqrt(max(w @ covariance @ w, 0.0)) for w in (u + v, u - v))
+    pair = (0.5 - np.arctan2(short, long) / np.pi) * covariance
+    if long > 0 and short > 0:
+        pair = pair + (short / long * np.outer(plus, plus) - long / short * np.outer(minus, minus)) / (4 * np.pi)
+    return pair
 
 
 def _gates(x: np.ndarray, network: GatedLinear) -> np.ndarray:

@@ -1,7 +1,7 @@
 """The race of gates (section 5.1 of seed 000): does the fastest gate win, or the one with the lowest limiting loss?
 
-For one gate and sign-symmetric data A is (S0 + S1)/4 whatever the gate, so that rates never tell gates apart: every
-race by eigenvalues is a tie, and only the limiting loss can choose.
+For one gate and sign-symmetric data A is (S0 + S1)/4 whatever the gate (as long as <v,X> = 0 has no probability), so
+that rates never tell gates apart: every race by eigenvalues is a tie, and only the limiting loss can choose.
 """
 
 from dataclasses import dataclass

@@ -52,7 +52,7 @@ def _relu(stimulus: AbstractStimulus, w: np.ndarray, label: float, samples: int,
     if has_exact_input(stimulus, flat[None]):
         return exactly(half - 2 * label * float(np.sum(w * np.asarray(mean_gated_input(stimulus, w)))))
     mean = _mean(stimulus, flat, samples, seed, jnp.abs)
-    return Estimate(half - label * mean.value, np.abs(label) * mean.standard_error)
+    return Estimate(np.asarray(half - label * mean.value), np.asarray(np.abs(label) * mean.standard_error))
 
 
 def _erf(stimulus: AbstractStimulus, w: np.ndarray, label: float, samples: int, seed: int) -> Estimate:

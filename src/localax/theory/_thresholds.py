@@ -80,7 +80,7 @@ def critical_value(tasks: Callable[[float], Task], low: Number, high: Number) ->
 def critical_gain(short: Number, long: Number, size: Size, *, low: Number = 1e-3, high: Number = 100.0) -> float:
     """The NLGP gain above which the flat field is unstable, for two lengthscales (labels 0 and 1) on N pixels."""
 
-    def tasks(gain: float) -> Task:
+    def tasks(gain: Number) -> Task:
         return Task([NLGP(size, short, gain), NLGP(size, long, gain)], [0, 1])
 
     return critical_value(tasks, low, high)
@@ -89,7 +89,7 @@ def critical_gain(short: Number, long: Number, size: Size, *, low: Number = 1e-3
 def critical_k(short: Number, long: Number, size: Size, *, low: Number = 4.5, high: Number = 30.0) -> float:
     """The Kur exponent above which the flat field is unstable, for two lengthscales (labels 0 and 1) on N pixels."""
 
-    def tasks(k: float) -> Task:
+    def tasks(k: Number) -> Task:
         return Task([Kur(size, short, k), Kur(size, long, k)], [0, 1])
 
     return critical_value(tasks, low, high)

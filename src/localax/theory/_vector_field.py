@@ -6,7 +6,6 @@ in the time of Localax (loss without 1/2; with labels 0, 1 and equal shares it i
 circulant covariances are made by FFT, so time is N log N and memory N.
 """
 
-import abc
 import math
 from collections.abc import Callable
 from typing import Any
@@ -15,52 +14,16 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
-from .._math import spectrum
 from .._settings import wrong
 from .._types import Array, Float, Leaf
 from ..stimuli import AbstractStimulus, Empirical, GaussianClone, Normal, Task
 from ..stimuli._marginals import Weighted
 from ._amplifier import SLOPE, Amplifier, Odd, without_error
+from ._joint import AbstractProducts, products
 
 Field = Float[Array, "*pixels"]
 AmplifierLike = str | Callable | None
 NAMES = ("linear", "taylor3", "taylor5")
-
-
-class AbstractCovariances(eqx.Module):
-    """The covariances of all classes, as linear maps."""
-
-    @abc.abstractmethod
-    def __call__(self, w: Field) -> Float[Array, "classes *pixels"]:
-        """S_c w for every class c."""
-
-
-class Circulants(AbstractCovariances):
-    """Covariances on a ring or torus, by their eigenvalues."""
-
-    eigenvalues: Leaf
-    shape: tuple[int, ...] = eqx.field(static=True)
-
-    def __call__(self, w: Field) -> Float[Array, "classes *pixels"]:
-        axes = tuple(range(1, w.ndim + 1))
-        return jnp.fft.irfftn(jnp.asarray(self.eigenvalues) * jnp.fft.rfftn(w), s=self.shape, axes=axes)
-
-
-class Matrices(AbstractCovariances):
-    """Covariances of data that are not periodic."""
-
-    matrices: Leaf
-
-    def __call__(self, w: Field) -> Float[Array, "classes *pixels"]:
-        return (jnp.asarray(self.matrices) @ w.ravel()).reshape(-1, *w.shape)
-
-
-def covariances(task: Task) -> AbstractCovariances:
-    """The covariances of a task, in the cheapest form that holds them."""
-    if not task.shift_invariant:
-        return Matrices(np.stack([s.covariance_matrix() for s in task.stimuli]))
-    half = task.shape[-1] // 2 + 1
-    return Circulants(np.stack([spectrum(s.covariance())[..., :half] for s in task.stimuli]), task.shape)
 
 
 class Pull(eqx.Module):
@@ -84,10 +47,14 @@ class Pull(eqx.Module):
 class EffectiveField(eqx.Module):
     """dw/dt of the effective flow at w, and the loss that goes with it."""
 
-    covariances: AbstractCovariances
+    products: AbstractProducts
     pulls: tuple[Pull, ...]
     proportions: Leaf
     offset: Leaf
+
+    def covariances(self, w: Field) -> Float[Array, "classes *pixels"]:
+        """S_c w for every class c."""
+        return self.products(w.reshape(1, -1))[:, 0].reshape(-1, *w.shape)
 
     def __call__(self, w: Field) -> Field:
         images = self.covariances(w)
@@ -115,7 +82,7 @@ def effective_field(task: Task, amplifier: AmplifierLike = None, *, asker: str =
         for c, stimulus in enumerate(task.stimuli)
         if labels[c] != 0
     )
-    return EffectiveField(covariances(task), pulls, shares, np.asarray(np.sum(shares * labels**2)))
+    return EffectiveField(products(task.stimuli), pulls, shares, np.asarray(np.sum(shares * labels**2)))
 
 
 def _check_centred(asker: str, stimulus: AbstractStimulus) -> None:
