@@ -151,7 +151,14 @@ def torus(_: int) -> Iterator[Ratio]:
 
 def _median_ipr(chosen: lx.Task) -> float:
     run = lx.train(
-        chosen, SoftCommittee(20), steps=10_000, batch=10, rate=5.0, init=Xavier(0.01), estimator="orbit", progress=False
+        chosen,
+        SoftCommittee(20),
+        steps=10_000,
+        batch=10,
+        rate=5.0,
+        init=Xavier(0.01),
+        estimator="orbit",
+        progress=False,
     )
     return float(np.median(np.asarray(lx.analysis.ipr(run.final, ndim=2))))
 

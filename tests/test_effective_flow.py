@@ -107,6 +107,7 @@ def test_torus_equals_dense_reference():
     np.testing.assert_allclose(flow.final.ravel(), reference(task, sign_phi, start, [4.0])[-1], atol=1e-7)
 
 
+@pytest.mark.slow
 def test_a_field_that_does_not_vary_down_the_torus_flows_like_a_ring():
     """S on the torus of a separable kernel multiplies it by the column sum, which only rescales time and weights."""
     ring, torus = (Task([Gaussian(size, 1)], [1]) for size in (12, (8, 12)))
@@ -261,6 +262,7 @@ def test_lindeberg_measure():
     assert measure.share[0, 2, 0] > 2 * measure.share[0, 0, 0]
 
 
+@pytest.mark.slow
 def test_pde_limit_converges():
     """Appendix B.2: with v = N w and T = N t the flow tends to a limit."""
 

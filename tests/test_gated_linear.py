@@ -259,3 +259,16 @@ def test_laws_without_sign_symmetry_are_summed():
     gates = np.random.default_rng(0).normal(size=(2, 8))
     exact, drawn = (gated_moments(task, GatedLinear(gates), method=m, samples=100_000) for m in ("exact", "sampled"))
     assert np.abs(exact.a - drawn.a).max() < SIGMAS * 0.5 / np.sqrt(100_000)
+
+
+def test_ties_are_not_taken_for_half_of_the_covariance():
+    """A flat gate on an even number of spins is often at exactly 0, where it is shut: A is less than (S0 + S1)/4."""
+    ring = [Ising(22, coupling) for coupling in (0.3, 0.7)]
+    found = gated_moments(lx.Task(ring, [0, 1]), GatedLinear(np.ones((1, 22))))
+    assert found.sampled
+    open_ = [np.asarray(s.sample(jax.random.key(7), 100_000)).sum(1) > 0 for s in ring]  # on spins, E[1 X_0^2] = E[1]
+    chance = np.mean(open_)
+    error = np.sqrt(0.25 / 200_000 + 0.25 / 200_000)  # two independent averages of 200,000 coins each
+    assert abs(found.a[0, 0] - chance) < 6 * error
+    assert chance < 0.5 - 6 * error
+    assert not gated_moments(lx.Task(ring, [0, 1]), GatedLinear(np.eye(22)[:1])).sampled

@@ -8,6 +8,7 @@ a function of r = a/s alone, phi(a) = s F(a/s), so a :class:`Amplifier` is a sca
 import abc
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import equinox as eqx
@@ -84,6 +85,21 @@ def _sum(magnitude: Reals, weight: Reals, r: Reals) -> Reals:
         return erf(t[..., None] * rate) @ mass
     values = jax.lax.map(lambda t: mass @ erf(rate * t), t.ravel(), batch_size=FEW)  # a bounded number of products
     return values.reshape(r.shape)
+
+
+def _stacked(laws: tuple[Law, ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Nodes, weights and scales of several laws, filled up to one length by nodes of weight 0."""
+    longest = max(law.magnitude.size for law in laws)
+    fill = [(0, longest - law.magnitude.size) for law in laws]
+    magnitude = np.stack([np.pad(law.magnitude, pad) for law, pad in zip(laws, fill, strict=True)])
+    weight = np.stack([np.pad(law.weight, pad) for law, pad in zip(laws, fill, strict=True)])
+    return magnitude, weight, np.array([law.scale for law in laws])
+
+
+@jax.jit
+@partial(jax.vmap, in_axes=(0, 0, 0, None))
+def _sums(magnitude: Reals, weight: Reals, scale: Reals, a: Reals) -> Reals:
+    return scale * _sum(magnitude, weight, a / scale)
 
 
 class Table(AbstractShape):
@@ -186,7 +202,7 @@ class Amplifier(eqx.Module):
         a = jnp.asarray(a, jnp.float64)
         if not self.groups:
             return jnp.zeros_like(a)
-        left_out = jnp.stack([law.scale * Sum(law.magnitude, law.weight)(a / law.scale) for law in self.groups])
+        left_out = _sums(*_stacked(self.groups), a)
         return jnp.sqrt((len(self.groups) - 1) * jnp.var(left_out, axis=0))
 
 

@@ -119,7 +119,7 @@ def _exact(stimulus: AbstractStimulus, network: GatedLinear, needed: bool) -> tu
         return None
     gates = np.asarray(network.gates, float).reshape(network.units, -1)
     is_open = np.any(gates != 0, axis=1)  # a gate of zeros never opens
-    if elliptical_constant(stimulus) is None and np.sum(is_open) > 1:
+    if elliptical_constant(stimulus) is None and (np.sum(is_open) > 1 or _ties(stimulus, gates)):
         return None
     if needed and np.any(is_open) and not has_exact_input(stimulus, gates[is_open]):
         return None
@@ -130,8 +130,20 @@ def _exact(stimulus: AbstractStimulus, network: GatedLinear, needed: bool) -> tu
     return _pairs(stimulus.covariance_matrix(), gates, is_open), b.ravel()
 
 
+def _ties(stimulus: AbstractStimulus, gates: Float[np.ndarray, "units n"]) -> bool:
+    """Whether some <gate,X> is 0 with a chance that matters, as on spins under a flat gate: then E[1 XX'] is not S/2.
+
+    Told from 4,096 draws; ties too rare to be among them change A by less than their chance.
+    """
+    if stimulus.marginal.atoms() is None:
+        return False
+    response = np.abs(np.asarray(draw(stimulus, 0, 0, 0, 4096)).reshape(4096, -1) @ gates.T)
+    size = np.abs(gates).sum(axis=1)
+    return bool(np.any((response <= 1e-6 * size) & (size > 0)))
+
+
 def _pairs(covariance: Float[np.ndarray, "n n"], gates: Float[np.ndarray, "units n"], is_open: np.ndarray) -> Matrix:
-    """All blocks E[1(<u,X> > 0) 1(<v,X> > 0) XX']; S/2 on the diagonal for any sign-symmetric law."""
+    """All blocks E[1(<u,X> > 0) 1(<v,X> > 0) XX']; S/2 on the diagonal for any sign-symmetric law without ties."""
     units, n = gates.shape
     a = np.zeros((units, n, units, n))
     for i in np.flatnonzero(is_open):
@@ -172,7 +184,8 @@ def _sampled(stimulus, network: GatedLinear, samples: int, seed: int, stream: in
         x = np.asarray(draw(stimulus, seed, stream, index, n))
         one, mean = _summed(x, np.full(n, 1 / samples), network)
         a, b = a + one, b + mean
-    if network.units == 1 and network.rule == "halfspace" and stimulus.sign_symmetric:
+    gates = np.asarray(network.gates, float).reshape(network.units, -1)
+    if network.units == 1 and network.rule == "halfspace" and stimulus.sign_symmetric and not _ties(stimulus, gates):
         a = float(np.any(network.gates != 0)) * stimulus.covariance_matrix() / 2  # exact, and so are the rates
     return np.asarray(a), np.asarray(b)
 

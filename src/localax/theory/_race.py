@@ -58,8 +58,8 @@ def _racer(name: str, moments: GatedMoments) -> Racer:
 def gate_families(task: Task, *, units: int = 1, seed: int = 0, relu: Any = None) -> dict[str, Gates]:
     """Random, zero, localized, flat and cosine gates, and those of a ReLU network.
 
-    ``relu``: weights of a trained ReLU network, (unit, *pixels); by default the field that a localized gate converges
-    to, 2 (S0 + S1)^-1 f(e_i), which on hypercube data is the ReLU neuron's own attractor.
+    ``relu``: weights of a trained ReLU network, (unit, *pixels); by default (S0 + S1)^-1 S1 e_i, on hypercube data the
+    ReLU neuron's own attractor and the field that a localized gate converges to.
     """
     require_x64()
     units, shape = checked_count("gate_families", units), task.shape
