@@ -360,7 +360,7 @@ def test_sinusoid_is_the_best_of_all_frequencies(shape, offset, mean):
 
 
 def test_sinusoid_with_and_without_offset_differ_by_the_other_part():
-    """A flat field with a small wave: "pure constant" misses the wave, "mode + offset" nothing (D-05)."""
+    """A flat field with a small wave: "pure constant" misses the wave, "mode + offset" nothing."""
     w = -0.041 + 0.003 * wave([1], 0.7)
     with_offset, pure = la.fit_sinusoid(w), la.fit_sinusoid(w, offset=False)
     np.testing.assert_allclose(with_offset.error, 0, atol=1e-12)
@@ -430,7 +430,7 @@ def test_gabor_fit_is_as_good_as_that_of_scipy(seed):
 def test_gabor_fits_of_other_shapes():
     w = ising_steady_state(0.3, 0.7, n=40)
     found = la.fit_gabor(w)
-    np.testing.assert_allclose(found.error, 0.117, atol=5e-4)  # D-13
+    np.testing.assert_allclose(found.error, 0.117, atol=5e-4)  # as an independent fit found
     np.testing.assert_allclose(found.error, np.linalg.norm(w - found.field) / np.linalg.norm(w), rtol=1e-9)
     np.testing.assert_allclose(found.r2, 1 - np.sum((w - found.field) ** 2) / np.sum((w - w.mean()) ** 2), rtol=1e-9)
     assert found.frequency == 0
@@ -586,9 +586,9 @@ def test_a_unit_alone_has_no_neighbour():
 KINDS = [
     (np.eye(40)[3], Kind.LOCALIZED),
     (bump(7.3, 1.5, 40), Kind.LOCALIZED),
-    (bump(7.3, 3.9, 40), Kind.LOCALIZED),  # as wide as NLGP(.5) in D-06, IPR .10
+    (bump(7.3, 3.9, 40), Kind.LOCALIZED),  # as wide as what NLGP(.5) gives, IPR .10
     (-ising_steady_state(0.3, 0.7, n=40), Kind.LOCALIZED),
-    (ising_steady_state(0.7, 0.3, n=40), Kind.LOCALIZED),  # the centre and surround of D-14
+    (ising_steady_state(0.7, 0.3, n=40), Kind.LOCALIZED),  # a centre and a surround
     (bump(7.3, 9.0, 40), Kind.OSCILLATORY),
     (np.ones(40), Kind.OSCILLATORY),
     (wave([1], 0.2, (40,)), Kind.OSCILLATORY),

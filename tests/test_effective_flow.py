@@ -201,7 +201,7 @@ def test_amplifiers_by_name_function_and_object():
 
 
 def test_figure_3_gaussian_and_kur():
-    """D-02: mean -0.0410 for the Gaussian; for Kur(5) -0.0408 with the full phi, -0.0399 with its cubic."""
+    """Mean -0.0410 for the Gaussian; for Kur(5) -0.0408 with the full phi, -0.0399 with its cubic."""
     gaussian, kur = (Task([law(40, 1), law(40, 3)], [0, 1]) for law in (Gaussian, lambda n, xi: Kur(n, xi, 5)))
     assert effective_flow(gaussian, authors([0]), times=LATE).final.mean() == pytest.approx(-0.0410, abs=5e-5)
     assert effective_flow(kur, authors([0]), times=LATE).final.mean() == pytest.approx(-0.04076, abs=5e-6)
@@ -210,14 +210,14 @@ def test_figure_3_gaussian_and_kur():
 
 
 def test_figure_3_ising():
-    """D-03, seed 42: height .247 and IPR .348 with the full phi; .17 with the cubic; the paper's figure shows .43."""
+    """Seed 42: height .247 and IPR .348 with the full phi; .17 with the cubic; the paper's figure shows .43."""
     full = effective_flow(ISING, authors([42]), times=LATE).final[0, 0]
     cubic = effective_flow(ISING, authors([42]), times=LATE, amplifier="taylor3").final[0, 0]
     assert full.max() == pytest.approx(0.2475, abs=1e-3)
     assert float(ipr(full)) == pytest.approx(0.348, abs=1e-3)
     assert cubic.max() == pytest.approx(0.170, abs=2e-3)
     assert float(ipr(cubic)) == pytest.approx(0.169, abs=1e-3)
-    # The exact flow peaks at pixel 6 (D-03): Eq. 5 is within one pixel.
+    # The exact flow peaks at pixel 6: Eq. 5 is within one pixel.
     assert abs(int(peak(full)) - 6) <= 1
 
 

@@ -1,4 +1,4 @@
-"""Fixed points, thresholds and branches against enumeration, numerical Jacobians, SCIENCE's tables and each other."""
+"""Fixed points, thresholds and branches against enumeration, numerical Jacobians, known thresholds and each other."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -188,7 +188,7 @@ def test_swapped_labels_and_a_torus():
     [((1, 3), 0.2285, 5.8188), ((1, 2), 0.1854, 5.7797), ((0.3, 0.7), 0.1231, 5.8196)],
 )
 def test_table_of_thresholds(lengths, gain, k):
-    """C8, where the last digits of k are SCIENCE's 5.818, 5.778 and 5.812; ours were confirmed by 2-D quadrature."""
+    """C8; the digits of k were confirmed by 2-D quadrature of the covariances."""
     assert critical_gain(*lengths, 40) == pytest.approx(gain, abs=5e-5)
     assert critical_k(*lengths, 40) == pytest.approx(k, abs=5e-5)
 

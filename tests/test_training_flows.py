@@ -1,7 +1,7 @@
 """Training against closed forms that are derived here again: Gaussian flows C1 and C2 in time, the Ising end C5.
 
 Localax has no 1/2 in its loss and its time is steps * rate, so a flow is dw/dt = -d/dw E(yhat - Y)^2: twice the
-right-hand sides that SCIENCE.md writes for half that loss. A factor 2 in time is what these tests are made to see.
+right-hand sides that the notes write for half that loss. A factor 2 in time is what these tests are made to see.
 """
 
 import numpy as np

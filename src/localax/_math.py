@@ -110,7 +110,7 @@ def hermite_powers(values: Float[np.ndarray, " nodes"], terms: int = 400) -> Flo
 
 @functools.cache
 def unit_nodes(depth: int, order: int = 24) -> tuple[np.ndarray, np.ndarray]:
-    """Tail probabilities q in (0, 1) and weights for integrals over them, refined towards q = 2^-depth and towards 1."""
+    """Tail probabilities q in (0, 1) and weights for integrals over them, refined towards q = 2^-depth and q = 1."""
     t, weight = np.polynomial.legendre.leggauss(order)
     towards_one = 1 - 4.0 ** -np.arange(1.0, 13.0)
     edges = np.concatenate([[0.0], 2.0 ** np.arange(-float(depth), -0.5, 1.25), towards_one, [1.0]])

@@ -168,9 +168,9 @@ def train(
 ) -> None:
     """Train a network and keep the run: fields, loss and a picture.
 
-    A file of settings in TOML may come first; flags override it. Every setting of the stimulus, the network, the initialiser and the run is a flag, for example
-    --gain 3 --lengthscale 1,3 --units 10 --activation sigmoid --bias true --rate 0.05 --steps 2000 --seeds 8.
-    A list gives one value per class.
+    A file of settings in TOML may come first; flags override it. Every setting of the stimulus, the network, the
+    initialiser and the run is a flag, for example --gain 3 --lengthscale 1,3 --units 10 --activation sigmoid
+    --bias true --rate 0.05 --steps 2000 --seeds 8. A list gives one value per class.
     """
     from .training import read_spec
 

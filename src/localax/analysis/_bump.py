@@ -1,4 +1,4 @@
-"""What a field on hypercube data is instead of a Gabor: one pixel on top of an exponential (C5, D-13)."""
+"""What a field on hypercube data is instead of a Gabor: one pixel on top of an exponential (C5)."""
 
 import functools
 import math

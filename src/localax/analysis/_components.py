@@ -1,4 +1,4 @@
-"""Independent component analysis, the classical road to local filters, as a comparison (Figure 6; D-09)."""
+"""Independent component analysis, the classical road to local filters, as a comparison (Figure 6)."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""The Gabor hypothesis (s000; D-13): is a receptive field a wave under a Gaussian envelope?"""
+"""The Gabor hypothesis (seed 000): is a receptive field a wave under a Gaussian envelope?"""
 
 import functools
 import math

@@ -1,4 +1,4 @@
-"""Do the gates of ReLU units move while the weights learn? (s000 Eq. 45, Figure 3; s001 Eqs. 78-79; D-11)"""
+"""Do the gates of ReLU units move while the weights learn? (seed 000 Eq. 45, Figure 3; seed 001 Eqs. 78-79)"""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ def preactivations(
 
 @compiled
 def gate_agreement(h: Field) -> Float[Array, "... steps units"]:
-    """p(t) = P_x(g(t, x) = g(t + dt, x)) with g = 1(h >= 0) (s000 Eqs. 44-45, s001 Eq. 78).
+    """p(t) = P_x(g(t, x) = g(t + dt, x)) with g = 1(h >= 0) (seed 000 Eqs. 44-45, seed 001 Eq. 78).
 
     ``h``: preactivations, or the gates themselves as booleans, (..., time, units, samples); one number for
     each unit and each pair of successive times. NaN where a preactivation is NaN.
@@ -43,7 +43,7 @@ def gate_agreement(h: Field) -> Float[Array, "... steps units"]:
 
 @compiled
 def uniform_gate_agreement(h: Field) -> Float[Array, "... units"]:
-    """p_unif = P_x(g(t, x) is the same at all times) (s001 Eq. 79), from what ``gate_agreement`` takes.
+    """p_unif = P_x(g(t, x) is the same at all times) (seed 001 Eq. 79), from what ``gate_agreement`` takes.
 
     Never more than the least p(t). It falls with every flip since the first time, so leave the first times
     out (``h[..., start:, :, :]``) to ask whether gates settle.
@@ -65,7 +65,7 @@ def _gates(h: Field) -> tuple[Shaped[Array, "... time units samples"], Shaped[Ar
 
 @compiled
 def excess_kurtosis(h: Field) -> Float[Array, "..."]:
-    """E(h - m)^4 / Var(h)^2 - 3 over the samples, the last axis (s000 Figure 3): 0 for a normal law.
+    """E(h - m)^4 / Var(h)^2 - 3 over the samples, the last axis (seed 000 Figure 3): 0 for a normal law.
 
     The plain moment estimator. NaN for samples that are all equal or not all finite.
     """

@@ -9,7 +9,7 @@ from ._pixels import Field, compiled, energy, field, flat, scaled
 
 @compiled
 def ipr(w: Field, *, ndim: int = 1) -> Float[Array, "..."]:
-    """Inverse participation ratio sum w^4 / (sum w^2)^2 (s004 A.3): 1/n for a flat field, 1 for one pixel.
+    """Inverse participation ratio sum w^4 / (sum w^2)^2 (seed 004 A.3): 1/n for a flat field, 1 for one pixel.
 
     NaN for a field that is zero everywhere or not finite.
     """

@@ -80,9 +80,8 @@ def classify(w: Field, *, ndim: int = 1, concentration: float = 4.0, band: float
     """The ``Kind`` of each field, by two questions.
 
     *Concentrated*: is n * IPR, which is 1 for a flat field, 3/2 for a sinusoid and 3 for white noise, at least
-    ``concentration``? 4 is the IPR > .1 by which D-08 and D-16 count localized units at 40 pixels; the
-    localized units of D-07 have 4.4 and more, D-10 has 11 against 2.4. It is no clean cut: on the torus of D-17
-    it is 8 to 11 against 2 to 4.6, and the high-frequency units of D-08 reach 4.8. *Wave*: do the dominant
+    ``concentration``? 4 is an IPR of .1 at 40 pixels. It is no clean cut: sigmoid committees on Kur(10) have 4.4 and
+    more in their localized units, and the oscillating ones of two-layer networks reach 4.8. *Wave*: do the dominant
     frequency and its direct neighbours hold at least the share ``band`` of the power? A modulated wave does,
     noise and single pixels spread over all frequencies; so does any wide bump, at 0 or 1 cycles.
 

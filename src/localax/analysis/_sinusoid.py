@@ -1,4 +1,4 @@
-"""The best single wave, and how much of the field it leaves unexplained (Figure 4 of the paper; D-05)."""
+"""The best single wave, and how much of the field it leaves unexplained (Figure 4 of the paper)."""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -28,7 +28,7 @@ class SinusoidFit(eqx.Module):
 def fit_sinusoid(w: Field, *, ndim: int = 1, offset: bool = True) -> SinusoidFit:
     """The sinusoid that is nearest to the field in l2, of a whole number of cycles.
 
-    With ``offset`` the wave has at least one cycle and a free constant is added ("mode + offset" in D-05).
+    With ``offset`` the wave has at least one cycle and a free constant is added.
     Without, it is one pure mode; the constant, as the mode of frequency 0, takes part ("pure constant").
     Waves of different frequency are orthogonal on the ring, so the largest power wins and nothing is
     searched. A field that is zero everywhere or not finite gives NaN, and frequency -1.

@@ -12,7 +12,7 @@ from ._pixels import Field, compiled, coordinates, field, flat, scaled
 
 @compiled
 def spectrum(w: Field, *, ndim: int = 1) -> Float[Array, "..."]:
-    """Power of each frequency in the orthogonal real Fourier basis (s000 Eqs. 33-35 with the sqrt 2 of B-08).
+    """Power of each frequency in the orthogonal real Fourier basis (seed 000 Eqs. 33-35 with the sqrt 2 of B-08).
 
     Ring of n pixels: n//2 + 1 numbers, cosine and sine of one frequency together. Torus: height x (width//2
     + 1), where row ky stands for ky or ky - height, and a wave and its mirror image (-ky, -kx) share one
@@ -58,7 +58,7 @@ def dominant_frequency(w: Field, *, ndim: int = 1, constant: bool = True) -> Int
 
 @compiled
 def uncertainty(w: Field, *, ndim: int = 1) -> Float[Array, "..."]:
-    """sigma_x sigma_k (s000, "Uncertainty Principle"): about 1/2, the least on the line, for a Gaussian bump.
+    """sigma_x sigma_k (seed 000, "Uncertainty Principle"): about 1/2, the least on the line, for a Gaussian bump.
 
     sigma_x is ``width``; sigma_k, in radians a pixel, is the root mean square frequency, since the spectrum
     of a real field is even and its mean frequency 0. Both are means over the axes, which keeps the bound on

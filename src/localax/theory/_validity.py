@@ -84,7 +84,7 @@ def _plain_mean(x: Float[Array, "n *pixels"], fields: Float[Array, "seeds *pixel
 
 @jax.jit
 def _orbit_mean(x: Float[Array, "n *pixels"], fields: Float[Array, "seeds *pixels"]) -> Float[Array, "seeds *pixels"]:
-    """The same over all shifts of every sample: correlate, take signs, correlate back (E3)."""
+    """The same over all shifts of every sample: correlate, take signs, correlate back."""
     shape = x.shape[1:]
     axes = tuple(range(1, x.ndim))
     spectra = jnp.fft.rfftn(x.astype(jnp.float64), axes=axes)
