@@ -252,7 +252,8 @@ def test_an_altered_checkpoint_is_refused_by_name(halfway, share):
 # Processes ------------------------------------------------------------------------------------------------------------
 
 SCRIPT = """
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background of a shell inherits "ignore"
 import localax as lx
 from localax.training import _train
 
