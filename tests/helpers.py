@@ -1,5 +1,6 @@
 """What several tests share: comparison within six standard errors, dense matrices by plain loops, random settings."""
 
+import functools
 from collections.abc import Iterable
 from typing import Any
 
@@ -51,17 +52,22 @@ def statements(stimulus: AbstractStimulus, n: int = 5000, seed: int = 0) -> Repo
 # Any object of the package, with settings drawn from what its annotations call typical --------------------------------
 
 
-def built(cls: type, size: int | tuple[int, int] = 40) -> st.SearchStrategy:
-    """Instances of a class, whose settings are read off its annotations."""
+def drawn(data: Any, cls: type, size: int | tuple[int, int] = 40) -> Any:
+    """An instance of a class, whose settings are read off its annotations and drawn by hypothesis."""
+    return data.draw(recipes(cls, size))()
+
+
+def recipes(cls: type, size: int | tuple[int, int] = 40) -> st.SearchStrategy:
+    """What to build; built outside of hypothesis, as the shape checks under pytest draw random numbers of their own."""
     values = {name: _values(setting, size) for name, setting in settings_of(cls).items()}
-    return st.fixed_dictionaries(values).map(lambda chosen: construct(cls, **chosen))
+    return st.fixed_dictionaries(values).map(lambda chosen: functools.partial(construct, cls, **chosen))
 
 
 def _values(setting: Setting, size: Any) -> st.SearchStrategy:
     if setting.choices:
         return st.sampled_from(setting.choices)
     if setting.options:
-        return st.one_of([built(option, size) for option in setting.options()])
+        return st.one_of([recipes(option, size) for option in setting.options()])
     if setting.kind == "size":
         return st.just(size)
     if setting.kind is bool:
@@ -73,6 +79,7 @@ def _values(setting: Setting, size: Any) -> st.SearchStrategy:
 
 def construct(cls: type, **chosen: Any) -> Any:
     """An object, or another example where its correlation is no covariance."""
+    chosen = {name: value() if isinstance(value, functools.partial) else value for name, value in chosen.items()}
     try:
         return cls(**chosen)
     except ValueError as error:

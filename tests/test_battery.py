@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers import STATEMENTS, built, construct, run_items, statements
+from helpers import STATEMENTS, construct, drawn, run_items, statements
 from localax.stimuli import (
     ALL,
     COVARIANCES,
@@ -71,7 +71,7 @@ def test_the_whole_battery_on_every_stimulus_in_all(cls):
 @settings(max_examples=3)
 @given(data=st.data(), seed=st.integers(0, 1000))
 def test_every_stimulus_at_any_setting(cls, data, seed):
-    report = statements(data.draw(built(cls)), seed=seed)
+    report = statements(drawn(data, cls), seed=seed)
     assert report.ok, report
 
 
@@ -80,7 +80,7 @@ def test_every_stimulus_at_any_setting(cls, data, seed):
 @settings(max_examples=2)
 @given(data=st.data())
 def test_every_marginal_behind_a_copula(cls, data):
-    report = statements(Copula(20, Exponential(2), data.draw(built(cls))))
+    report = statements(Copula(20, Exponential(2), drawn(data, cls)))
     assert report.ok, report
 
 
@@ -89,7 +89,7 @@ def test_every_marginal_behind_a_copula(cls, data):
 @settings(max_examples=3)
 @given(data=st.data())
 def test_every_covariance_behind_a_copula(cls, data):
-    covariance = data.draw(built(cls))
+    covariance = drawn(data, cls)
     size = data.draw(st.sampled_from([40, 200, (7, 8)]))
     report = statements(construct(Copula, size=size, covariance=covariance, marginal=Uniform()), n=2000)
     assert report.ok, report
@@ -100,7 +100,7 @@ def test_every_covariance_behind_a_copula(cls, data):
 @settings(max_examples=1)
 @given(data=st.data())
 def test_every_radius(cls, data):
-    report = statements(Elliptical(20, 2, data.draw(built(cls))))
+    report = statements(Elliptical(20, 2, drawn(data, cls)))
     assert report.ok, report
 
 

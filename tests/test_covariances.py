@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers import assert_within, built, matrix
+from helpers import assert_within, drawn, matrix
 from localax.stimuli import (
     COVARIANCES,
     NLGP,
@@ -233,7 +233,7 @@ def test_the_search_for_large_arrays_finds_them():
 @pytest.mark.parametrize("cls", COVARIANCES)
 @given(data=st.data())
 def test_every_covariance_is_a_correlation_or_refused(cls, data):
-    covariance = data.draw(built(cls))
+    covariance = drawn(data, cls)
     assert isinstance(covariance, AbstractCovariance)
     for shape in ((40,), (6, 9)):
         row = covariance.row(shape)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, optimize, stats
 
-from helpers import built
+from helpers import drawn
 from localax.stimuli import (
     MARGINALS,
     AbstractMarginal,
@@ -169,7 +169,7 @@ def test_kur_map_has_the_tail_of_the_algebraic_sigmoid(k, dtype):
 @settings(max_examples=4)
 @given(data=st.data())
 def test_every_map_is_finite_increasing_and_odd(cls, data):
-    law = data.draw(built(cls))
+    law = drawn(data, cls)
     z = jnp.linspace(-12, 12, 4801, dtype=jnp.float32)
     x = np.asarray(law.from_normal(z), float)
     assert np.all(np.isfinite(x))
@@ -241,7 +241,7 @@ def test_arcsin_law(gain):
 @settings(max_examples=4)
 @given(data=st.data())
 def test_correlation_maps_invert(cls, data):
-    law = data.draw(built(cls))
+    law = drawn(data, cls)
     wanted = np.linspace(-0.95, 0.95, 9)
     np.testing.assert_allclose(law.correlation(law.latent_correlation(wanted)), wanted, atol=1e-9)
     np.testing.assert_allclose(law.correlation(np.array([-1.0, 0.0, 1.0])), [-1, 0, 1], atol=1e-9)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers import built
+from helpers import recipes
 from localax._settings import (
     SIZE,
     Setting,
@@ -204,4 +204,4 @@ def test_every_number_says_what_is_typical(cls):
         if setting.kind in (float, int) and not setting.options and not setting.choices:
             low, high = setting.typical
             assert low < high, name
-    assert built(cls) is not None
+    assert recipes(cls) is not None
