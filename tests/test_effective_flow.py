@@ -129,6 +129,7 @@ def test_a_batch_equals_its_members():
     np.testing.assert_allclose(effective_flow(ISING, w0[:, 0], times=[1.0, 10.0, 30.0]).weights, together.weights)
 
 
+@pytest.mark.slow
 def test_order_of_the_solver_by_step_halving():
     # From weights of the size they end with: a start close to 0 turns at once, and no step would be small enough.
     field, w0 = effective_field(ISING), jnp.asarray(10 * authors([0])[0, 0])
@@ -280,6 +281,7 @@ def test_pde_limit_converges():
 # Speed and bad input --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_thirty_starts_take_less_than_a_second():
     """N = 40, 28 starts to t = 100 in CPU time, once compiled (0.04 s measured)."""
     times = np.linspace(0, 100, 101)

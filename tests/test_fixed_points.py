@@ -311,6 +311,7 @@ def test_bad_guesses_give_one_clear_line():
         continue_branch(nlgp, [], np.ones(40))
 
 
+@pytest.mark.slow
 def test_torus_steady_state():
     """A flat field on a torus, with its rates from the elasticity."""
     task = Task([NLGP((6, 6), 0.5, 1), NLGP((6, 6), 0.9, 1)], [0, 1])

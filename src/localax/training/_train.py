@@ -135,7 +135,7 @@ def _prepare(
     parameters = _parameters(network, weights, seeds, settings, keys.shape[0], before, dtype)
     if network.outputs > 1 and network.outputs < len(tasks[0].stimuli):
         raise wrong("train", "network", f"{network.outputs} outputs", f"one output per class ({len(tasks[0].stimuli)})")
-    stacked = _stacked(tasks) if swept_task else tasks[0]
+    stacked = _of_type(_stacked(tasks) if swept_task else tasks[0], dtype)
     probe_key = jax.random.fold_in(jax.random.key(data_seed), 2**31 - 1)
     problem = Problem(
         stacked, network, estimators[0], stream,
@@ -226,6 +226,11 @@ def _is_swept(init: Any) -> bool:
 
 def _init_name(init: Any, inits: list[AbstractInitialiser]) -> Any:
     return description(inits if _is_swept(init) else inits[0])
+
+
+def _of_type(task: Task, dtype: Any) -> Task:
+    """The task with its numbers of one type: a float64 numpy leaf would enter the compiled loop as what x64 says."""
+    return jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype) if eqx.is_inexact_array_like(leaf) else leaf, task)
 
 
 def _sweep(tasks: int, rate: np.ndarray, inits: list) -> int:
