@@ -22,15 +22,15 @@ ALLOWED: dict[str, set[str]] = {
     "_types": set(),
     "_settings": set(),
     "_disk": set(),
-    "_record": set(),
+    "_record": {"_disk"},
     "_progress": set(),
     "_math": {"_types"},
     "_trajectory": {"_disk"},
     **ABOVE,
     "experiments": SCIENCE,
     "prediction": SCIENCE | {"experiments"},
-    "runner": {"experiments", "prediction", "training", "theory", "store", "_record", "_trajectory", "_settings"},
-    "report": {"_record", "store"},
+    "runner": FIRST | {"experiments", "prediction", "training", "theory", "store"},
+    "report": FIRST | {"store"},
     "web": SCIENCE | {"experiments", "prediction", "runner", "report", "store"},
 }
 """DESIGN.md's table. The root and the command line may import everything."""

@@ -118,14 +118,12 @@ def stimuli(
     as_json: Json = False,
 ) -> None:
     """Draw every stimulus: samples, covariance and marginal, long and short lengthscale (figure 2, extended)."""
-    import jax
-
     from . import experiments
     from ._progress import progress_bar
 
-    gallery = experiments.ALL["stimuli"]
+    settings = experiments.ALL["stimuli"].Settings(size=size, samples=samples)
     with progress_bar("sampling every stimulus") as update:
-        outcome = gallery.run(gallery.Settings(size=size, samples=samples), jax.random.key(seed), update)
+        outcome = experiments.perform("stimuli", settings, seed=seed, progress=update)
     _publish(outcome, out, "The stimuli of Localax", open_, as_json)
 
 

@@ -1,10 +1,54 @@
-"""Experiments: one module per figure or question. They return data; drawing, storing and printing are for others."""
+"""Experiments: one module per figure or question. They return data; drawing, storing and printing are for others.
 
+A module has ``Settings`` (a frozen dataclass), ``PRESETS`` (``quick`` and ``paper``) and
+``run(settings, key, progress) -> Outcome``; its first line says what it is about.
+"""
+
+import dataclasses
+import time
+from collections.abc import Callable
 from types import ModuleType
+from typing import Any
 
-from . import _gallery
+import jax
 
-ALL: dict[str, ModuleType] = {"stimuli": _gallery}
-"""Every experiment by name; each module has ``Settings``, ``PRESETS`` and ``run``."""
+from .._disk import libraries
+from .._record import Outcome
+from . import _gallery, _kurtosis
 
-__all__ = ["ALL"]
+PAPER: dict[str, ModuleType] = {"kurtosis": _kurtosis}
+"""The paper's figures and claims, in their order."""
+
+NOTES: dict[str, ModuleType] = {}
+"""What the working notes ask, in their order."""
+
+CHAPTERS = {"paper": PAPER, "notes": NOTES}
+ALL: dict[str, ModuleType] = {"stimuli": _gallery, **PAPER, **NOTES}
+
+__all__ = ["ALL", "CHAPTERS", "NOTES", "PAPER", "perform"]
+
+
+def perform(
+    name: str, settings: Any = "quick", *, seed: int = 0, progress: Callable[[float], None] = lambda _: None
+) -> Outcome:
+    """Run one experiment, by its name, with a preset or its own settings.
+
+    Theory runs in float64 and training in float32 whatever the flags are, so an experiment has x64 on while it runs.
+    """
+    if name not in ALL:
+        raise ValueError(f"no experiment called {name!r}; choose one of {', '.join(ALL)}")
+    module = ALL[name]
+    if isinstance(settings, str) and settings not in module.PRESETS:
+        raise ValueError(f"no preset called {settings!r}; choose one of {', '.join(module.PRESETS)}")
+    chosen = module.PRESETS[settings] if isinstance(settings, str) else settings
+    began = time.perf_counter()
+    with jax.enable_x64(True):
+        outcome = module.run(chosen, jax.random.key(seed), progress)
+    return dataclasses.replace(
+        outcome,
+        name=name,
+        chapter=next((chapter for chapter, members in CHAPTERS.items() if name in members), ""),
+        settings={**dataclasses.asdict(chosen), "seed": seed},
+        seconds=time.perf_counter() - began,
+        versions=libraries(),
+    )

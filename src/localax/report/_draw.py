@@ -58,19 +58,26 @@ def _labels(ax: Axes, title: str, xlabel: str = "", ylabel: str = "") -> None:
     ax.set_ylabel(ylabel)
 
 
+def _axes(ax: Axes, panel: Lines | Scatter) -> None:
+    """Scales, marks and the legend: what curves and points have in common."""
+    if panel.logx:
+        ax.set_xscale("log")
+    if panel.logy:
+        ax.set_yscale("log")
+    for i, (name, x) in enumerate(panel.marks.items()):
+        ax.axvline(x, color="0.45", ls=_DASHES[(i + 1) % len(_DASHES)], lw=0.8, label=name)
+    if 1 < len(ax.get_legend_handles_labels()[1]) <= 8:
+        ax.legend()
+    _labels(ax, panel.title, panel.xlabel, panel.ylabel)
+
+
 @draw.register
 def _(panel: Lines, ax: Axes) -> None:
     for i, (name, y) in enumerate(panel.curves.items()):
         ax.plot(panel.x, y, _DASHES[i % len(_DASHES)], label=name)
         if name in panel.points:
             ax.plot(panel.x, panel.points[name], _MARKERS[i % len(_MARKERS)], color=f"C{i}", ms=2.2, mew=0)
-    if panel.logx:
-        ax.set_xscale("log")
-    if panel.logy:
-        ax.set_yscale("log")
-    if 1 < len(panel.curves) <= 8:
-        ax.legend()
-    _labels(ax, panel.title, panel.xlabel, panel.ylabel)
+    _axes(ax, panel)
 
 
 @draw.register
@@ -123,9 +130,6 @@ def _(panel: Histogram, ax: Axes) -> None:
 @draw.register
 def _(panel: Scatter, ax: Axes) -> None:
     for i, (name, (x, y, error)) in enumerate(panel.groups.items()):
-        ax.errorbar(x, y, error, fmt=_MARKERS[i % len(_MARKERS)], ms=3, lw=0.7, label=name)
-    if panel.logx:
-        ax.set_xscale("log")
-    if len(panel.groups) > 1:
-        ax.legend()
-    _labels(ax, panel.title, panel.xlabel, panel.ylabel)
+        line = _DASHES[i % len(_DASHES)] if panel.joined else ""
+        ax.errorbar(x, y, error, fmt=_MARKERS[i % len(_MARKERS)] + line, ms=3, lw=0.7, label=name)
+    _axes(ax, panel)
