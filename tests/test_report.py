@@ -26,7 +26,7 @@ CLAIM = Claim("A < B & C", "here", "1", "2", "equal", "3 seeds", "does not hold"
 
 def outcome(**changes) -> Outcome:
     figures = (Figure("all", (PANELS[:3], PANELS[3:])), Figure("table", ((Table("", ("x", "y"), ((1, "<b>"),)),),)))
-    return replace(Outcome("name", "Title", "Text.", figures, (CLAIM,), {"size": 3}), **changes)
+    return replace(Outcome("Title", "Text.", figures, (CLAIM,), "name", "paper", {"size": 3}), **changes)
 
 
 @pytest.mark.parametrize("panel", PANELS, ids=lambda panel: panel.title)

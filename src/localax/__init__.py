@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-_ROOMS = ("analysis", "experiments", "networks", "report", "store", "stimuli", "theory", "training")
+_ROOMS = ("analysis", "experiments", "networks", "report", "runner", "store", "stimuli", "theory", "training")
 _NAMES = {
     "Task": "stimuli",
     "Trajectory": "_trajectory",
     "compare": "analysis",
+    "Outcome": "_record",
     "enable_x64": "_math",
     "load": "_trajectory",
     "plot": "_notebook",
+    "reproduce": "runner",
     "runs": "_notebook",
     "train": "training",
 }
@@ -23,11 +25,13 @@ _NAMES = {
 __all__ = ["__version__", *_ROOMS, *_NAMES]
 
 if TYPE_CHECKING:
-    from . import analysis, experiments, networks, report, stimuli, store, theory, training
+    from . import analysis, experiments, networks, report, runner, stimuli, store, theory, training
     from ._math import enable_x64
     from ._notebook import plot, runs
+    from ._record import Outcome
     from ._trajectory import Trajectory, load
     from .analysis import compare
+    from .runner import reproduce
     from .stimuli import Task
     from .training import train
 

@@ -110,6 +110,19 @@ def libraries() -> dict[str, str]:
     return found
 
 
+@functools.cache
+def code_version(parts: tuple[str, ...]) -> str:
+    """A name for the state of some of the package's sources: the hash of every file in them."""
+    here = Path(__file__).parent
+    files = [
+        path for part in parts for path in ([here / part] if (here / part).is_file() else (here / part).rglob("*.py"))
+    ]
+    digest = hashlib.sha256()
+    for path in sorted(files):
+        digest.update(path.relative_to(here).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]
+
+
 def pack(arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any], *, kind: str = "arrays", version: int = 1) -> bytes:
     """The bytes of a file that holds named arrays and a JSON-able description."""
     envelope = {"kind": kind, "version": version, "libraries": libraries(), "meta": meta}

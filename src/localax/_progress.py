@@ -2,7 +2,8 @@
 
 import contextlib
 import sys
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 
 Update = Callable[[float], None]
 """Called with the fraction that is done."""
@@ -28,3 +29,44 @@ def progress_bar(title: str, *, show: bool = True, steps: int | None = None) -> 
             bar.update(task, completed=fraction, speed=f"{rate * steps:,.0f} steps/s" if rate and steps else "")
 
         yield update
+
+
+@contextlib.contextmanager
+def progress_board(title: str, names: Sequence[str], *, show: bool = True) -> Iterator[Callable[[str, float], None]]:
+    """A bar over several things that are done side by side, and one inside each; a line each without a terminal."""
+    if not show or not names:
+        yield lambda _name, _fraction: None
+        return
+    if not sys.stderr.isatty():
+        yield _lines(len(names))
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = [TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%")]
+    columns += [TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn()]
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        whole = bars.add_task(title, total=len(names))
+        parts: dict[str, float] = dict.fromkeys(names, 0.0)
+        shown = {}
+
+        def update(name: str, fraction: float) -> None:
+            if name not in shown:
+                shown[name] = bars.add_task(f"  {name}", total=1.0)
+            parts[name] = fraction
+            bars.update(shown[name], completed=fraction, visible=fraction < 1)
+            bars.update(whole, completed=sum(parts.values()))
+
+        yield update
+
+
+def _lines(total: int) -> Callable[[str, float], None]:
+    began, done = time.monotonic(), 0
+
+    def update(name: str, fraction: float) -> None:
+        nonlocal done
+        if fraction >= 1:
+            done += 1
+            print(f"{done:3d} of {total}: {name}, {time.monotonic() - began:.0f} s", file=sys.stderr)
+
+    return update

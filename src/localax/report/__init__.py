@@ -2,5 +2,6 @@
 
 from ._draw import draw, figure, picture
 from ._page import claims_json, page
+from ._publish import publish
 
-__all__ = ["claims_json", "draw", "figure", "page", "picture"]
+__all__ = ["claims_json", "draw", "figure", "page", "picture", "publish"]

@@ -1,0 +1,5 @@
+"""Run or load: experiments side by side, one process a core; what is finished is in the store."""
+
+from ._reproduce import chosen, identity, reproduce, run_or_load
+
+__all__ = ["chosen", "identity", "reproduce", "run_or_load"]

@@ -1,0 +1,88 @@
+"""One process a core, each with one XLA thread; they take experiments one by one and say how far they are.
+
+A worker is this package run as a program, so nothing is pickled and no caller needs a guarded ``__main__``. It
+reads names from its standard input and writes one line of JSON for each thing that happens. Results travel through
+the store alone. A worker that dies takes only its own experiment with it; an end of input ends it.
+"""
+
+import json
+import os
+import queue
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+Watch = Callable[[str, float], None]
+"""Called with an experiment's name and the fraction that is done; 1 when it is stored."""
+
+LONGEST = ("fig1", "peaks", "fig5", "fig6", "fig7", "natural_images")
+"""Begun first, so that no core is left alone with a long one."""
+
+
+def work(names: Sequence[str], preset: str, root: Path, workers: int | None, watch: Watch) -> dict[str, str]:
+    """Run experiments into the store at ``root``; gives what failed, with its traceback."""
+    waiting = sorted(names, key=lambda name: LONGEST.index(name) if name in LONGEST else len(LONGEST))
+    crew = [_Worker(preset, root) for _ in range(min(len(waiting), workers or _cores()))]
+    messages: queue.Queue = queue.Queue()
+    failed: dict[str, str] = {}
+    try:
+        for worker in crew:
+            worker.start(messages)
+            worker.take(waiting)
+        while any(worker.name for worker in crew):
+            worker, message = messages.get()
+            if "fraction" in message:
+                watch(worker.name, min(message["fraction"], 0.999))  # 1 is for what is stored
+                continue
+            if worker.name and "error" in message:
+                failed[worker.name] = message["error"]
+            if worker.name:
+                watch(worker.name, 1.0)
+            worker.take(waiting if not message.get("ended") else [])
+    finally:
+        for worker in crew:
+            worker.process.terminate()
+    for name in waiting:  # every worker died
+        failed[name] = "no process was left to run it"
+    return failed
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class _Worker:
+    """A process and the name of the experiment it is at, if any."""
+
+    def __init__(self, preset: str, root: Path):
+        # A session of its own: Ctrl-C reaches the caller alone, who ends the workers when all is said.
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "localax.runner", preset, str(root)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+            env={**os.environ, "NPROC": "1", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
+        )
+        self.name = ""
+
+    def start(self, messages: queue.Queue) -> None:
+        threading.Thread(target=self._listen, args=(messages,), daemon=True).start()
+
+    def take(self, waiting: list[str]) -> None:
+        """Begin the next experiment, or none if none is left."""
+        self.name = waiting.pop(0) if waiting else ""
+        if self.name and self.process.stdin:
+            try:
+                self.process.stdin.write(f"{self.name}\n")
+                self.process.stdin.flush()
+            except BrokenPipeError:
+                pass  # it died: its last message says so
+
+    def _listen(self, messages: queue.Queue) -> None:
+        for line in self.process.stdout or ():
+            messages.put((self, json.loads(line)))
+        code = self.process.wait()
+        messages.put((self, {"ended": True, "error": f"its process ended with code {code}"}))
