@@ -42,7 +42,7 @@ class Settings:
     time: float = 10_000.0
 
 
-PRESETS = {"quick": Settings(), "paper": Settings(streams=6, estimator="plain", batch=10_000, starts=40, time=30_000.0)}
+PRESETS = {"quick": Settings(), "paper": Settings(streams=3, estimator="plain", batch=10_000, starts=40, time=30_000.0)}
 
 
 def run(settings: Settings, key: Any, progress: Callable[[float], None]) -> Outcome:
