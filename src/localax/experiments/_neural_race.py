@@ -19,24 +19,24 @@ LENGTHSCALES = (1.0, 2.0)
 GAINS = {"Gaussian": 0.01, "gain 100": 100.0}
 CYCLES = 8
 TOLERANCE = 0.003
-"""Between limiting losses: several times what another sample changes them by."""
-SINGLE = 5
-"""Times as many samples for a single gate, whose A is known: they are cheap there."""
+"""Between limiting losses of single gates: several times what another sample changes them by."""
+SINGLE = 10
+"""Times as many samples for a single gate, whose A is known: they are cheap."""
 SHOWN = ("flat", "localized", "oscillatory", "random", "ReLU")
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Units of the larger race, training of the ReLU networks that lend their gates, samples for moments."""
+    """Units of each race, the largest last, training of the ReLU networks that lend their gates, samples for moments."""
 
-    units: int = 3
+    units: tuple[int, ...] = (1, 8)
     seeds: int = 2
-    steps: int = 3000
+    steps: int = 2000
     batch: int = 64
-    samples: int = 20_000
+    samples: int = 10_000
 
 
-PRESETS = {"quick": Settings(), "paper": Settings(units=8, seeds=3, steps=6000, batch=128, samples=40_000)}
+PRESETS = {"quick": Settings(), "paper": Settings(units=(1, 3, 8), seeds=3, steps=6000, batch=128, samples=40_000)}
 
 
 @dataclass(frozen=True)
@@ -66,11 +66,11 @@ Race = dict[str, Entry]
 def run(settings: Settings, key: Any, progress: Callable[[float], None]) -> Outcome:
     """Races of single gates and of several, on Gaussian and on nearly binary data."""
     learned, races = {}, {}
-    for part, units in enumerate((1, settings.units)):
+    for part, units in enumerate(settings.units):
         learned[units] = _learned(units, settings, jax.random.fold_in(key, part))
         for i, name in enumerate(GAINS):
-            races[units, name] = _race(name, learned[units][i], settings, jax.random.fold_in(key, 2))
-            progress((2 * part + i + 1) / 4)
+            races[units, name] = _race(name, learned[units][i], settings, jax.random.fold_in(key, 9))
+        progress((part + 1) / len(settings.units))
     return Outcome(
         title="The neural race",
         text=_text(races, settings),
@@ -135,12 +135,18 @@ def _fastest(race: Race) -> str:
     return max(_others(race), key=lambda name: race[name].slope)
 
 
+def _gap(race: Race) -> float:
+    """How much worse than the best family the gates of ReLU networks end, at the worst network."""
+    return max(entry.end for entry in _relu(race)) - race[_best(race)].end
+
+
 def _text(races: dict, settings: Settings) -> str:
-    several = {name: races[settings.units, name] for name in GAINS}
+    many = settings.units[-1]
     ends = "; ".join(
-        f"{name}: {max(e.end for e in _relu(race)):.4f} or less, against {race[_best(race)].end:.4f} of the best "
-        f"({_best(race)}) and {race[_fastest(race)].end:.4f} of the fastest ({_fastest(race)})"
-        for name, race in several.items()
+        f"{name}: {_relu(race)[0].end:.4f}, while {_best(race)} gates end at {race[_best(race)].end:.4f} and the "
+        f"fastest ({_fastest(race)}) at {race[_fastest(race)].end:.4f}"
+        for (units, name), race in races.items()
+        if units == many
     )
     flat, wave = (races[1, "Gaussian"][name].end for name in ("flat", "cosine"))
     return (
@@ -149,10 +155,10 @@ def _text(races: dict, settings: Settings) -> str:
         f"gate that opens, whatever the data. The limiting losses differ, and the gate of a trained ReLU neuron has "
         f"the least: flat on Gaussian data ({flat:.4f}, a cosine {wave:.4f}, in closed form), localized at gain 100 "
         f"({races[1, 'gain 100']['localized'].end:.4f}, the flat one {races[1, 'gain 100']['flat'].end:.4f}). With "
-        f"{settings.units} units the gates of trained ReLU networks end with a lower loss than every family of fixed "
-        f"gates ({ends}). So it is the best structure, not the fastest. Moments on Gaussian data are exact, those at "
-        f"gain 100 from {settings.samples:,} samples a class ({SINGLE} times as many for one gate); "
-        f"{settings.seeds} trained networks of each kind (orbit gradients)."
+        f"{many} units it takes neither: the gates of trained networks are worse than the best family and better than "
+        f"the fastest ({ends}). Moments on Gaussian data are exact, those at gain 100 from {settings.samples:,} "
+        f"samples a class ({SINGLE} times as many for one gate); {settings.seeds} trained networks of each kind (orbit "
+        f"gradients)."
     )
 
 
@@ -205,7 +211,8 @@ def _eigenvalue_claim(races: dict) -> Claim:
 
 
 def _fastest_claim(races: dict, settings: Settings) -> Claim:
-    several = {name: races[settings.units, name] for name in GAINS}
+    many = settings.units[-1]
+    several = {name: races[many, name] for name in GAINS}
     slopes = {n: (max(e.slope for e in _relu(race)), race[_fastest(race)].slope) for n, race in several.items()}
     return Claim(
         sentence="The gating structure that learns fastest is the one that the ReLU network ends up implementing.",
@@ -217,7 +224,7 @@ def _fastest_claim(races: dict, settings: Settings) -> Claim:
             f"{min(e.end for e in _relu(several[name])):.4f}"
             for name, (own, other) in slopes.items()
         ),
-        rule=f"of {settings.units} gates the ReLU network's own make the loss fall most steeply at first, on both data",
+        rule=f"of {many} gates the ReLU network's own make the loss fall most steeply at first, on both data",
         basis=f"{settings.seeds} trained networks; exact moments (Gaussian) and {settings.samples:,} samples a class",
         verdict=decide(all(own >= other for own, other in slopes.values())),
         expected="does not hold",
@@ -226,7 +233,7 @@ def _fastest_claim(races: dict, settings: Settings) -> Claim:
 
 
 def _best_claim(races: dict, settings: Settings) -> Claim:
-    gaps = {where: max(e.end for e in _relu(race)) - race[_best(race)].end for where, race in races.items()}
+    gaps = {where: _gap(race) for where, race in races.items()}
     return Claim(
         sentence="The ReLU network uses the gating structure of least limiting loss.",
         source="seed 000, section 5.1",
@@ -235,9 +242,13 @@ def _best_claim(races: dict, settings: Settings) -> Claim:
             f"{name}, {units} gate{'s' if units > 1 else ''}: {gap:+.4f} from {_best(races[units, name])} gates"
             for (units, name), gap in gaps.items()
         ),
-        rule=f"no family of fixed gates is better by more than {TOLERANCE} in any of the four races (in part: in two)",
+        rule=f"no family of fixed gates is better by more than {TOLERANCE} in any race (in part: in those of one gate)",
         basis=f"{settings.seeds} trained networks in each race; exact moments (Gaussian) and {settings.samples:,} "
         "samples a class (gain 100)",
-        verdict=decide(max(gaps.values()) < TOLERANCE, sum(gap < TOLERANCE for gap in gaps.values()) >= 2),
-        expected="holds",
+        verdict=decide(
+            max(gaps.values()) < TOLERANCE, max(gap for (units, _), gap in gaps.items() if units == 1) < TOLERANCE
+        ),
+        expected="holds in part",
+        reason="With many units the ReLU network's gates lead the middle of the race and are overtaken late by single "
+        "pixels. Gate and field of a ReLU unit are one, so it cannot have every field behind every gate.",
     )
