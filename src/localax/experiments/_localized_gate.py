@@ -124,8 +124,8 @@ def _text(gates: dict[float, Gate], settings: Settings) -> str:
         f"(IPR from {float(ipr(sharp.drive)):.2f} to {float(ipr(sharp.field)):.2f}). At gain 100 it is the field "
         f"of a trained ReLU neuron within {sharp.apart().mean():.1%}. At gain 1 they are {one.apart().mean():.0%} "
         f"apart, and on Gaussian data the gate would still give a localized field (IPR {float(ipr(smooth.field)):.2f}) "
-        f"where the neuron's own is spread out (IPR {float(np.mean(ipr(smooth.learned))):.2f}): that the gate stays on one "
-        f"pixel is what non-Gaussian data add. {settings.seeds} trained neurons a gain, orbit gradients."
+        f"where the neuron's own is spread out (IPR {float(np.mean(ipr(smooth.learned))):.2f}): that the gate stays on "
+        f"one pixel is what non-Gaussian data add. {settings.seeds} trained neurons a gain, orbit gradients."
     )
 
 

@@ -27,7 +27,7 @@ SHOWN = ("flat", "localized", "oscillatory", "random", "ReLU")
 
 @dataclass(frozen=True)
 class Settings:
-    """Units of each race, the largest last, training of the ReLU networks that lend their gates, samples for moments."""
+    """Units of each race, the largest last; training of the networks that lend their gates; samples for moments."""
 
     units: tuple[int, ...] = (1, 8)
     seeds: int = 2
