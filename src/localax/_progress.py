@@ -67,6 +67,6 @@ def _lines(total: int) -> Callable[[str, float], None]:
         nonlocal done
         if fraction >= 1:
             done += 1
-            print(f"{done:3d} of {total}: {name}, {time.monotonic() - began:.0f} s", file=sys.stderr)
+            sys.stderr.write(f"{done:3d} of {total}: {name}, {time.monotonic() - began:.0f} s\n")
 
     return update

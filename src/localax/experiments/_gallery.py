@@ -30,9 +30,9 @@ def run(settings: Settings, key: Any, progress: Callable[[float], None] = lambda
         short, long = kind.pair(settings.size)
         keys = jax.random.split(jax.random.fold_in(key, i))
         draws = [np.asarray(s.sample(k, settings.samples)) for s, k in zip((short, long), keys, strict=True)]
-        rows.append(_row(short, long, *draws))
+        rows.append(row(short, long, *draws))
         table.append(_statistics(kind.__name__, long, draws[1]))
-        gaps += [_mean_gap(s, x) for s, x in zip((short, long), draws, strict=True)]
+        gaps += [mean_gap(s, x) for s, x in zip((short, long), draws, strict=True)]
         progress((i + 1) / len(stimuli.ALL))
     names = tuple(kind.__name__ for kind in stimuli.ALL)
     return Outcome(
@@ -41,11 +41,11 @@ def run(settings: Settings, key: Any, progress: Callable[[float], None] = lambda
         "with pixel 0, and the law of one pixel with its excess kurtosis. Curves and outlines are exact; bars and "
         "dots are sampled.",
         figures=(Figure("Stimuli: samples, covariance and marginal", tuple(rows), names), _table(table)),
-        claims=(_centred(settings, gaps),),
+        claims=(centred_claim(settings, gaps),),
     )
 
 
-def _row(short: AbstractStimulus, long: AbstractStimulus, x: np.ndarray, y: np.ndarray) -> tuple[Panel, ...]:
+def row(short: AbstractStimulus, long: AbstractStimulus, x: np.ndarray, y: np.ndarray) -> tuple[Panel, ...]:
     return (
         _samples("long lengthscale", y),
         _samples("short lengthscale", x),
@@ -112,14 +112,14 @@ def _table(rows: list[tuple[Any, ...]]) -> Figure:
     return Figure("What they say of themselves, and what samples say", ((Table("", columns, tuple(rows)),),))
 
 
-def _mean_gap(stimulus: AbstractStimulus, x: np.ndarray) -> float:
+def mean_gap(stimulus: AbstractStimulus, x: np.ndarray) -> float:
     """Distance of the sampled mean from the exact one, in standard errors."""
     means = x.astype(float).mean(1)
     exact = 0.0 if stimulus.sign_symmetric else stimulus.marginal.mean()
     return float(abs(means.mean() - exact) / (means.std() / np.sqrt(len(means)) + 1e-12))
 
 
-def _centred(settings: Settings, gaps: list[float]) -> Claim:
+def centred_claim(settings: Settings, gaps: list[float]) -> Claim:
     worst = max(gaps)
     return Claim(
         sentence="Each model generates samples centred about zero.",

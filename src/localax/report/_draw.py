@@ -7,7 +7,9 @@ from pathlib import Path
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure as Canvas
+from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
 
 from .._record import Fields, Figure, Heatmap, Histogram, Lines, Panel, Scatter, Table
 
@@ -26,7 +28,7 @@ def figure(record: Figure) -> Canvas:
     """A figure as matplotlib draws it; a notebook shows it by itself."""
     with mpl.rc_context(fname=STYLE):
         columns = max(len(row) for row in record.rows)
-        canvas = Canvas(figsize=(2.5 * columns + 0.5, 1.55 * len(record.rows) + 0.4))
+        canvas = Canvas(figsize=(2.6 * columns + 0.4, 1.75 * len(record.rows) + 0.3))
         grid = canvas.subplots(len(record.rows), columns, squeeze=False)
         for i, row in enumerate(record.rows):
             for ax, panel in zip(grid[i], row, strict=False):
@@ -58,10 +60,20 @@ def _labels(ax: Axes, title: str, xlabel: str = "", ylabel: str = "") -> None:
     ax.set_ylabel(ylabel)
 
 
+def _plain_ticks(axis: Axis) -> None:
+    """1, 2, 5, 10 in place of powers of ten, which would be none at all on less than a decade."""
+    low, high = axis.get_data_interval()
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 200 * low else (1,)))
+    if high < 200 * low:
+        axis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        axis.set_minor_locator(NullLocator())
+
+
 def _axes(ax: Axes, panel: Lines | Scatter) -> None:
     """Scales, marks and the legend: what curves and points have in common."""
     if panel.logx:
         ax.set_xscale("log")
+        _plain_ticks(ax.xaxis)
     if panel.logy:
         ax.set_yscale("log")
     for i, (name, x) in enumerate(panel.marks.items()):
