@@ -1,0 +1,52 @@
+"""Gated linear networks in training beside their closed form: what the questions about gates have in common."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+
+from ..networks import GatedLinear
+from ..stimuli import Task
+from ..training import train
+from ._seeds import seed_from
+
+
+@dataclass(frozen=True)
+class Paths:
+    """Training on independent streams of data from one start (run, time, unit, pixel), and the closed form."""
+
+    time: np.ndarray
+    trained: np.ndarray
+    exact: np.ndarray
+
+    @property
+    def mean(self) -> np.ndarray:
+        return self.trained.mean(0)
+
+    def deviation(self) -> float:
+        """Distance of the mean over runs from the closed form at the end, in standard errors of that mean."""
+        error = np.sqrt(self.trained[:, -1].var(0, ddof=1).sum() / len(self.trained))
+        return float(np.linalg.norm(self.mean[-1] - self.exact[-1]) / error)
+
+    def distance(self) -> float:
+        """The same, relative to the norm of the closed form."""
+        return float(np.linalg.norm(self.mean[-1] - self.exact[-1]) / np.linalg.norm(self.exact[-1]))
+
+
+def follow(
+    task: Task, network: GatedLinear, start: np.ndarray, closed: Callable[[np.ndarray], np.ndarray], *,
+    runs: int, steps: int, rate: float, batch: int, key: Any,
+) -> Paths:  # fmt: skip
+    """Train from one start on several streams; ``closed`` gives the weights of the closed form at given times."""
+    run = train(
+        task, network, steps=steps, batch=batch, rate=rate, seeds=runs, init=start, estimator="orbit",
+        stream="independent", data_seed=seed_from(key), save_every=max(steps // 40, 1), record=(), progress=False,
+    )  # fmt: skip
+    return Paths(run.time, run.weights, closed(run.time))
+
+
+def random_start(key: Any, units: int, size: int) -> np.ndarray:
+    """Weights of norm about 1 in every unit, in the precision of training."""
+    return np.asarray(jax.random.normal(key, (units, size), np.float32)) / np.sqrt(size).astype(np.float32)
