@@ -14,12 +14,52 @@ import jax
 
 from .._disk import libraries
 from .._record import Outcome
-from . import _gallery, _kurtosis
+from . import (
+    _attractor,
+    _bias_populations,
+    _exclusive_gates,
+    _fig2,
+    _fig3,
+    _fig5,
+    _fig6,
+    _gabor_hypothesis,
+    _gallery,
+    _gaussian_clone,
+    _kurtosis,
+    _lemma,
+    _lengthscale_order,
+    _localized_gate,
+    _neural_race,
+    _redundant_gates,
+    _sign_flipping,
+    _single_neuron_gaussian,
+    _threshold,
+)
 
-PAPER: dict[str, ModuleType] = {"kurtosis": _kurtosis}
+PAPER: dict[str, ModuleType] = {
+    "fig2": _fig2,
+    "fig3": _fig3,
+    "fig5": _fig5,
+    "fig6": _fig6,
+    "lemma": _lemma,
+    "attractor": _attractor,
+    "threshold": _threshold,
+    "kurtosis": _kurtosis,
+    "gaussian_clone": _gaussian_clone,
+}
 """The paper's figures and claims, in their order."""
 
-NOTES: dict[str, ModuleType] = {}
+NOTES: dict[str, ModuleType] = {
+    "single_neuron_gaussian": _single_neuron_gaussian,
+    "sign_flipping": _sign_flipping,
+    "neural_race": _neural_race,
+    "localized_gate": _localized_gate,
+    "redundant_gates": _redundant_gates,
+    "exclusive_gates": _exclusive_gates,
+    "gabor_hypothesis": _gabor_hypothesis,
+    "bias_populations": _bias_populations,
+    "lengthscale_order": _lengthscale_order,
+}
 """What the working notes ask, in their order."""
 
 CHAPTERS = {"paper": PAPER, "notes": NOTES}

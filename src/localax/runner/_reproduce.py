@@ -53,6 +53,9 @@ def run_or_load(
     missing = [name for name in wanted if fresh or not shelf.finished(identity(name, preset))]
     with progress_board("experiments", missing, show=progress) as watch:
         failed = work(missing, preset, shelf.root, workers, watch)
+    for name in wanted:
+        if name not in failed and not shelf.finished(identity(name, preset)):
+            failed[name] = "the sources changed while it ran; run it again"
     return [load(shelf, name, preset) for name in wanted if name not in failed], failed
 
 

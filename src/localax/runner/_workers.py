@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 Watch = Callable[[str, float], None]
@@ -24,12 +25,11 @@ LONGEST = ("fig1", "peaks", "fig5", "fig6", "fig7", "natural_images")
 def work(names: Sequence[str], preset: str, root: Path, workers: int | None, watch: Watch) -> dict[str, str]:
     """Run experiments into the store at ``root``; gives what failed, with its traceback."""
     waiting = sorted(names, key=lambda name: LONGEST.index(name) if name in LONGEST else len(LONGEST))
-    crew = [_Worker(preset, root) for _ in range(min(len(waiting), workers or _cores()))]
     messages: queue.Queue = queue.Queue()
+    crew = [_Worker(preset, root, messages) for _ in range(min(len(waiting), workers or _cores()))]
     failed: dict[str, str] = {}
     try:
         for worker in crew:
-            worker.start(messages)
             worker.take(waiting)
         while any(worker.name for worker in crew):
             worker, message = messages.get()
@@ -43,7 +43,7 @@ def work(names: Sequence[str], preset: str, root: Path, workers: int | None, wat
             worker.take(waiting if not message.get("ended") else [])
     finally:
         for worker in crew:
-            worker.process.terminate()
+            worker.stop()
     for name in waiting:  # every worker died
         failed[name] = "no process was left to run it"
     return failed
@@ -56,7 +56,7 @@ def _cores() -> int:
 class _Worker:
     """A process and the name of the experiment it is at, if any."""
 
-    def __init__(self, preset: str, root: Path):
+    def __init__(self, preset: str, root: Path, messages: queue.Queue):
         # A session of its own: Ctrl-C reaches the caller alone, who ends the workers when all is said.
         self.process = subprocess.Popen(
             [sys.executable, "-m", "localax.runner", preset, str(root)],
@@ -67,19 +67,23 @@ class _Worker:
             env={**os.environ, "NPROC": "1", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
         )
         self.name = ""
+        self.ear = threading.Thread(target=self._listen, args=(messages,), daemon=True)
+        self.ear.start()
 
-    def start(self, messages: queue.Queue) -> None:
-        threading.Thread(target=self._listen, args=(messages,), daemon=True).start()
+    def stop(self) -> None:
+        """End the process, at an experiment or not, and all that hangs on it."""
+        self.process.terminate()
+        self.ear.join()
+        with suppress(BrokenPipeError):
+            self.process.__exit__(None, None, None)
 
     def take(self, waiting: list[str]) -> None:
         """Begin the next experiment, or none if none is left."""
         self.name = waiting.pop(0) if waiting else ""
         if self.name and self.process.stdin:
-            try:
+            with suppress(BrokenPipeError):  # it died: its last message says so
                 self.process.stdin.write(f"{self.name}\n")
                 self.process.stdin.flush()
-            except BrokenPipeError:
-                pass  # it died: its last message says so
 
     def _listen(self, messages: queue.Queue) -> None:
         for line in self.process.stdout or ():
