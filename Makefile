@@ -8,13 +8,18 @@ BIN := .venv/bin
 UV := $(BIN)/uv pip install --quiet --python $(BIN)/python --compile-bytecode
 PIP := $(PYTHON) -m pip --python $(BIN)/python install --quiet
 
-.PHONY: reproduce test check format docs pins clean
+.PHONY: reproduce test browser check format docs pins clean
 
 reproduce: .venv/.have-run
-	$(BIN)/localax stimuli
+	$(BIN)/localax reproduce
 
-test: .venv/.have-test
+test: .venv/.have-test browser
 	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+# The report and the page are tested in a real browser; without one those tests are skipped and say so.
+browser:
+	@command -v chromium >/dev/null || { apt-get update -qq && apt-get install -y -qq chromium; } >/dev/null 2>&1 \
+	  || echo "no chromium and no way to install it: tests of pages are skipped"
 
 check: .venv/.have-check .venv/.have-test
 	$(BIN)/ruff check .
