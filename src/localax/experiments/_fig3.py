@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import equinox as eqx
 import jax
 import numpy as np
 
@@ -15,11 +14,11 @@ from ..analysis import ipr, peak
 from ..networks import Authors
 from ..stimuli import AbstractStimulus, Task
 from ..training import train
+from ._expansions import SLOPE, figure_code, taylor
 from ._neuron import NEURON, authors_start
 from ._seeds import seed_from
 from ._tasks import SIZE, ising, kur, nlgp
 
-SLOPE = np.sqrt(2 / np.pi)
 PIXEL, HEIGHT = 6, 0.41
 """Where figure 3 has its peak on Ising data, and how high the trained one is."""
 RULES = ("Eq. 5", "Eq. 5, Taylor", "figure's code")
@@ -37,16 +36,6 @@ class Settings:
 
 
 PRESETS = {"quick": Settings(), "paper": Settings(batch=512, draws=20)}
-
-
-class Cubic(eqx.Module):
-    """a (first + third a^2) as an amplifier; the numbers are arrays, so that one compilation serves all laws."""
-
-    first: Any
-    third: Any
-
-    def __call__(self, a: Any) -> Any:
-        return a * (self.first + self.third * a**2)
 
 
 @dataclass(frozen=True)
@@ -109,20 +98,10 @@ def _row(name: str, task: Task, seed: int, settings: Settings, data: int) -> Row
         record=(),
         progress=False,
     )
-    third = -task.stimuli[1].marginal.excess_kurtosis() / 6
-    amplifiers = (None, _cubic(SLOPE, SLOPE * third), _code(third))
+    amplifiers = (None, taylor(task.stimuli[1]), figure_code(task.stimuli[1]))
     start = authors_start([seed])
     flows = (theory.effective_flow(task, start, times=trained.time, amplifier=phi) for phi in amplifiers)
     return Row(name, task, seed, trained, dict(zip(RULES, flows, strict=True)))
-
-
-def _cubic(first: float, third: float) -> Cubic:
-    return Cubic(np.asarray(first), np.asarray(third))
-
-
-def _code(third: float) -> Cubic:
-    """The figure's code: phi where Eq. 5 has phi/2 (erratum B-05), and no sqrt(2/pi) in the cubic term."""
-    return _cubic(2 * SLOPE, 2 * third)
 
 
 def _peaks_of_estimated_covariances(row: Row, settings: Settings, key: Any) -> np.ndarray:
@@ -132,7 +111,7 @@ def _peaks_of_estimated_covariances(row: Row, settings: Settings, key: Any) -> n
         np.stack([_estimated(s, k, settings.samples) for k in each])
         for s, each in zip(row.task.stimuli, keys, strict=True)
     )
-    phi = _code(-row.stimulus.marginal.excess_kurtosis() / 6)
+    phi = figure_code(row.stimulus)
     w = np.repeat(authors_start([row.seed]), settings.draws, 0)
     for _ in range(settings.steps):
         image = np.einsum("dij,dj->di", long, w)
