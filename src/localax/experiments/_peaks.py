@@ -140,12 +140,12 @@ def _figure(first: Case, second: Case) -> Figure:
     several = len(first.trained) > 1 and len(second.trained) > 1
     counts = ((_counts(first), _counts(second)),) if several else ()
     caption = (
-        "Above: the pixel of the trained peak against the predicted one; matches lie on the diagonal. Below it: trained "
-        "and integrated fields, scaled to their peaks, where they agree best and worst."
+        "Above: the pixel of the trained peak against the predicted one; matches lie on the diagonal. Below it: "
+        "trained and integrated fields, scaled to their peaks, where they agree best and worst."
     )
     caption += (
-        " At the bottom: matches by batch size, those between two runs that differ in their data alone, and the ceiling "
-        "that these set for any prediction."
+        " At the bottom: matches by batch size, those between two runs that differ in their data alone, and the "
+        "ceiling that these set for any prediction."
         if several
         else ""
     )
@@ -155,7 +155,9 @@ def _figure(first: Case, second: Case) -> Figure:
 def _pixels(case: Case, batch: int) -> Scatter:
     runs = case.trained[batch]
     predicted = case.predicted["Eq. 5"].astype(float)
-    groups = {f"data seed {i + 1}": (predicted, run.astype(float), None) for i, run in enumerate(runs[:3])}
+    groups: dict[str, Any] = {
+        f"data seed {i + 1}": (predicted, run.astype(float), None) for i, run in enumerate(runs[:3])
+    }
     title = f"{case.name}, batch {batch:,}"
     return Scatter(title, groups, xlabel="peak predicted by Eq. 5", ylabel="peak after training")
 
