@@ -10,19 +10,16 @@ import numpy as np
 
 from .._record import Claim, Fields, Figure, Lines, Outcome, Table, decide
 from .._trajectory import Trajectory
-from ..analysis import dominant_frequency, ica, ipr
+from ..analysis import ica, ipr
 from ..networks import SoftCommittee, Xavier
 from ..stimuli import Task
 from ..training import train
 from ._seeds import seed_from, seeds_from
 from ._tasks import SIZE, kur, nlgp
+from ._unit_kinds import CONCENTRATED, LOW, concentrated, fast
 
 SHARP, BROAD = 10.0, 4.0
 """The exponents k of the figure: negative excess kurtosis, and an infinite one."""
-CONCENTRATED = 4.0
-"""N * IPR from which a field counts as localized: 1 if flat, 3/2 for a wave, 3 for white noise; 0.1 at N = 40."""
-LOW = 2
-"""A wave with at most this many cycles round the ring is of low frequency."""
 MIXTURES = {"Kur(3)": kur(3.0), "Kur(30)": kur(30.0), "NLGP(100)": nlgp(100.0), "NLGP(0.01)": nlgp(0.01)}
 """Excess kurtosis infinite, -1.17, -2.00 and 0: what independent component analysis is asked to unmix."""
 
@@ -71,17 +68,16 @@ class Committee:
     biases: np.ndarray
 
     def localized(self) -> np.ndarray:
-        return np.asarray(ipr(self.fields)) * self.fields.shape[-1] >= CONCENTRATED
+        return concentrated(self.fields)
 
     def low(self) -> np.ndarray:
         """Which units are waves of low frequency."""
-        return ~self.localized() & (np.asarray(dominant_frequency(self.fields)) <= LOW)
+        return ~self.localized() & ~fast(self.fields)
 
     def described(self) -> str:
-        high = np.asarray(dominant_frequency(self.fields)) > LOW
-        positive = int(np.sum(self.biases[high & ~self.localized()] > 0))
-        counts = (self.localized(), self.low(), high & ~self.localized())
-        a, b, c = (int(count.sum()) for count in counts)
+        high = ~self.localized() & fast(self.fields)
+        a, b, c = (int(kind.sum()) for kind in (self.localized(), self.low(), high))
+        positive = int(np.sum(self.biases[high] > 0))
         return f"{a} localized, {b} of low and {c} of high frequency ({positive} of these with a positive bias)"
 
 
@@ -141,7 +137,7 @@ def _unmixed(x: np.ndarray, components: int, algorithm: Any, settings: Settings)
 
 def _counts(filters: Filters) -> dict[tuple[str, str], int]:
     """How many components are localized."""
-    return {name: int(np.sum(np.asarray(ipr(w)) * SIZE >= CONCENTRATED)) for name, w in filters.items()}
+    return {name: int(np.sum(concentrated(w))) for name, w in filters.items()}
 
 
 def _text(committees: Committees, filters: Filters, settings: Settings) -> str:
