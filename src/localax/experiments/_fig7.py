@@ -149,8 +149,8 @@ def _text(noisy: Found, exact: Found, relu: Found, settings: Settings) -> str:
         f"{2 * settings.starts} networks to divergence; at rate {settings.rates[-1]:g} the fast waves of the figure "
         f"are found, on Kur(4) and on Kur(30) alike. {averaged if exact else ''}Share of localized units on Kur(4) and "
         f"on Kur(30): {shares}. So the figure is no evidence for the kurtosis criterion, which concerns one neuron "
-        f"with ReLU and no bias. {settings.starts} networks a setting, in the top row with steps of {settings.sigmoid_batch} "
-        f"samples, in the bottom row of {settings.orbits} with all their shifts and signs."
+        f"with ReLU and no bias. {settings.starts} networks a setting; steps of {settings.sigmoid_batch} "
+        f"samples in the top row, of {settings.orbits} with all their shifts and signs in the bottom row."
     )
 
 
