@@ -1,7 +1,5 @@
 """The effective flow against scipy's solver, dense matrices, the paper's figures and its own limits."""
 
-import time
-
 import diffrax
 import jax
 import jax.numpy as jnp
@@ -278,28 +276,16 @@ def test_pde_limit_converges():
     assert limit.errors[-1] < 3e-3
 
 
-# Speed and bad input --------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-def test_thirty_starts_take_less_than_a_second():
-    """N = 40, 28 starts to t = 100 in CPU time, once compiled (0.04 s measured)."""
-    times = np.linspace(0, 100, 101)
-    effective_flow(ISING, authors(range(28)), times=times)
-    before = time.process_time()
-    effective_flow(ISING, authors(range(28)), times=times)
-    assert time.process_time() - before < 1
+# Size and bad input --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
 def test_hundred_thousand_pixels():
-    """N = 10^5 to t = 100 in less than 8 s of CPU time (4 measured), as accurately as its tolerance says."""
+    """N = 10^5 to t = 100 in few steps, as accurately as its tolerance says."""
     n = 100_000
     task, start = Task([NLGP(n, 1, 3), NLGP(n, 3, 3)], [0, 1]), authors([0], (n,))
     rough = effective_flow(task, start, times=[100.0], rtol=1e-4).final
-    before = time.process_time()
     flow = effective_flow(task, start, times=[100.0])
-    assert time.process_time() - before < 8
     assert flow.settings["steps"][0] < 200
     assert np.linalg.norm(flow.final - rough) < 1e-3 * np.linalg.norm(rough)
 

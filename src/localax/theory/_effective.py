@@ -19,10 +19,9 @@ from .._trajectory import Trajectory
 from .._types import Array, Float
 from ..stimuli import Task
 from ._amplifier import Amplifier
+from ._solver import integrate
 from ._vector_field import AmplifierLike, EffectiveField, effective_field
 from ._x64 import require_x64
-
-MAX_STEPS = 1_000_000
 
 
 def effective_flow(
@@ -81,24 +80,11 @@ def solve(
 
 @eqx.filter_jit
 def _solve(field: EffectiveField, start: Array, times: Array, solver: diffrax.AbstractSolver, rtol: Array, atol: Array):
+    controller = diffrax.PIDController(rtol=rtol, atol=atol)
+
     def single(w: Float[Array, "*pixels"]):
-        solution = diffrax.diffeqsolve(
-            diffrax.ODETerm(lambda _, w, field: field(w)),
-            solver,
-            t0=jnp.zeros(()),
-            t1=times[-1],
-            dt0=None,
-            y0=w,
-            args=field,
-            saveat=diffrax.SaveAt(ts=times),
-            stepsize_controller=diffrax.PIDController(rtol=rtol, atol=atol),
-            max_steps=MAX_STEPS,
-            throw=False,
-        )
-        weights = solution.ys
-        assert weights is not None
-        good = (solution.result == diffrax.RESULTS.successful) & jnp.all(jnp.isfinite(weights))
-        return weights, jax.vmap(field.loss)(weights), solution.stats["num_steps"], good
+        weights, steps, good = integrate(field, w, times, controller, solver=solver)
+        return weights, jax.vmap(field.loss)(weights), steps, good
 
     return jax.vmap(single)(start)
 

@@ -6,19 +6,15 @@ from typing import Any, ClassVar
 import diffrax
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from .._types import Array, Float, Int
 from ..networks import AbstractNetwork
 from ..stimuli import Task
+from ._solver import integrate
 
 Fields = Float[Array, "units n"]
 Biases = Float[Array, " units"] | None
-
-STEPS = 1_000_000
-"""More steps than any flow of this room needs; a seed that takes them all is reported as diverged."""
-
 
 FIRST = 1e-3
 """First step; the controller finds its own from there, and compiles faster than one that searches for it."""
@@ -69,28 +65,12 @@ def solve(
 ) -> Solution:
     """Follow a flow from time 0, by Tsit5 with error control, each seed with its own steps."""
 
-    def velocity(t, state, args):
-        del t, args
-        return flow.velocity(*state)
+    controller = diffrax.PIDController(rtol=rtol, atol=atol, dtmin=1e-7, force_dtmin=True)
 
     def one(w, b):
-        found = diffrax.diffeqsolve(
-            diffrax.ODETerm(velocity),
-            diffrax.Tsit5(),
-            t0=0.0,
-            t1=times[-1],
-            dt0=FIRST,
-            y0=(w, b),
-            saveat=diffrax.SaveAt(ts=times),
-            stepsize_controller=diffrax.PIDController(rtol=rtol, atol=atol, dtmin=1e-7, force_dtmin=True),
-            max_steps=STEPS,
-            throw=False,
-        )
-        path = found.ys
-        assert path is not None
+        path, steps, done = integrate(lambda state: flow.velocity(*state), (w, b), times, controller, first=FIRST)
         loss, records = jax.lax.map(lambda state: flow.measure(*state), path)
-        ended = (found.result == diffrax.RESULTS.successful) & jnp.all(jnp.isfinite(path[0]))
-        return Solution(path[0], path[1], loss, records, found.stats["num_steps"], ended)
+        return Solution(path[0], path[1], loss, records, steps, done)
 
     return jax.vmap(one)(weights, biases)
 
