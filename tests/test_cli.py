@@ -78,8 +78,41 @@ def test_stimuli_writes_a_page_and_a_picture(tmp_path):
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
     assert (tmp_path / answer["page"]).read_text().startswith("<!doctype html>")
-    assert (tmp_path / answer["picture"]).read_bytes().startswith(b"\x89PNG")
+    figures = (tmp_path / answer["page"]).parent / "figures"
+    assert (figures / "stimuli-1.png").read_bytes().startswith(b"\x89PNG")
     assert answer["claims"][0]["verdict"] == "holds"
+
+
+@pytest.mark.slow
+def test_reproduce_writes_a_report_and_loads_it_the_second_time(tmp_path):
+    first = localax("reproduce", "fig2", "--json", folder=tmp_path)
+    assert first.returncode == 0, first.stderr
+    assert "1 of 1: fig2" in first.stderr
+    answer = json.loads(first.stdout)
+    page = (tmp_path / answer["page"]).read_text()
+    assert json.loads((tmp_path / "localax-report" / "claims.json").read_text()) == answer["claims"]
+    again = localax("reproduce", "fig2", folder=tmp_path)
+    assert again.returncode == 0
+    assert "1 of 1" not in again.stderr
+    assert "holds" in again.stdout
+    assert (tmp_path / answer["page"]).read_text() == page
+    assert "fig2" in localax("runs", folder=tmp_path).stdout
+
+
+@pytest.mark.parametrize(
+    ("expected", "failed", "code"), [("holds", {}, 0), ("does not hold", {}, 1), ("holds", {"fig3": "Why"}, 1)]
+)
+def test_reproduce_exits_by_its_claims_and_failures(expected, failed, code, tmp_path, monkeypatch):
+    from localax import runner
+    from localax._record import Claim, Outcome
+
+    claim = Claim("s", "seed", "1", "2", "rule", "basis", "holds", expected)
+    answer = [Outcome("Title", "Text.", (), (claim,), "fig2", "paper")], failed
+    monkeypatch.setattr(runner, "run_or_load", lambda *_, **__: answer)
+    done = localax("reproduce", "fig2", folder=tmp_path)
+    assert done.returncode == code
+    assert "holds" in done.stdout
+    assert ("fig3 failed" in done.stderr) == bool(failed)
 
 
 RUN = ("train", "--stimulus", "ising", "--steps", "40", "--batch", "100", "--seeds", "2", "--size", "12")
@@ -141,4 +174,4 @@ def test_a_broken_settings_file_is_named(tmp_path):
 
 
 def test_an_unknown_benchmark_is_refused():
-    assert "stimuli, train" in said(localax("bench", "nothing"))
+    assert "reproduce, stimuli, theory, train" in said(localax("bench", "nothing"))
