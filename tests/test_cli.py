@@ -134,6 +134,7 @@ def test_train_keeps_a_run_and_loads_it_the_second_time(tmp_path):
     assert not [path for path in (tmp_path / "localax-results").iterdir() if "checkpoint" in path.name]
 
 
+@pytest.mark.slow
 def test_train_reads_a_file_and_flags_override_it(tmp_path):
     (tmp_path / "run.toml").write_text(
         'steps = 30\nbatch = 50\n[stimulus]\nkind = "NLGP"\nsize = 10\nlengthscale = [0.5, 1]\ngain = 2\n'

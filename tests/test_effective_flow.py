@@ -65,6 +65,7 @@ def test_equals_scipy_on_the_ising_task():
     np.testing.assert_allclose(flow.weights[0, :, 0], reference(ISING, sign_phi, authors([42]), times), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_general_classes_labels_and_proportions():
     """Three classes, labels of both signs, unequal shares and a variance that is not 1."""
     task = Task([Ising(12, 0.2), SinglePulse(12, 2, 5), Ising(12, -0.4)], [-0.5, 1, 2], [0.2, 0.5, 0.3])
@@ -155,6 +156,7 @@ def test_loss_is_that_of_the_gaussian_and_falls():
     assert np.all(np.diff(flow.loss) < 0)
 
 
+@pytest.mark.slow
 def test_data_without_periodicity_use_their_matrix():
     rng = np.random.default_rng(0)
     mix = rng.normal(size=(5, 5))
@@ -180,6 +182,7 @@ def test_a_clone_of_uneven_data_is_linear():
     np.testing.assert_allclose(effective_field(Task([clone], [1]))(w), truth, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_amplifiers_by_name_function_and_object():
     task = Task([NLGP(40, 1, 1), NLGP(40, 3, 1)], [0, 1])
     w = jnp.asarray(np.random.default_rng(0).normal(size=40))
@@ -208,6 +211,7 @@ def test_figure_3_gaussian_and_kur():
     assert cubic.final.mean() == pytest.approx(-0.03994, abs=5e-6)
 
 
+@pytest.mark.slow
 def test_figure_3_ising():
     """Seed 42: height .247 and IPR .348 with the full phi; .17 with the cubic; the paper's figure shows .43."""
     full = effective_flow(ISING, authors([42]), times=LATE).final[0, 0]
@@ -220,6 +224,7 @@ def test_figure_3_ising():
     assert abs(int(peak(full)) - 6) <= 1
 
 
+@pytest.mark.slow
 def test_lemma_3_1_improves_with_size():
     """B-11: about 4 to 6% at N = 40 for random fields, less than half of that at N = 160, and better than linear."""
     rng = np.random.default_rng(0)
@@ -232,6 +237,7 @@ def test_lemma_3_1_improves_with_size():
     assert linear.relative.mean() > 1.2 * small
 
 
+@pytest.mark.slow
 def test_gradient_error_of_an_exact_f():
     """On the hypercube f(e_i) = S e_i/2 (B-23); phi(1) = 1 there, and erf(.)/2 elsewhere."""
     ising = Ising(10, 0.5)

@@ -116,6 +116,7 @@ KINDS = [pytest.param(kind, marks=[pytest.mark.slow] * (kind in SLOW)) for kind 
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.slow
 def test_every_estimator_has_the_gradient_of_the_plain_loss(kind, data):
     network = NETWORKS[kind]
     parameters = somewhere(network, (N,))

@@ -167,6 +167,7 @@ def test_three_conventions_of_time_are_one():
 
 
 @pytest.mark.parametrize("name", ["Gaussian relu", "erf, biases trained"])
+@pytest.mark.slow
 def test_euler_approaches_the_flow_at_first_order(name):
     """Halving Euler's step halves its distance to the flow."""
     task, network = CASES[name]
@@ -296,6 +297,7 @@ def test_ising_series_at_40_spins():
             assert np.abs(value - truth).max() < 2 * series_error(Ising(40, 0.7), np.array([terms]))[0]
 
 
+@pytest.mark.slow
 def test_ising_flow_of_few_spins_is_scipys():
     """N = 8, f by enumeration in the test, to 1e-6 at t = 1 and 3."""
     task = lx.Task([Ising(8, 0.2), Ising(8, 0.5)], [0, 1])
@@ -340,6 +342,7 @@ def test_28_ising_flows_pick_the_pixels_of_a_tight_solve():
 # What counts as what, shapes, refusals -------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_gaussians_by_other_names_give_the_same_flow():
     w0, times = fields(2, 12), [2.0]
     plain = exact_flow(lx.Task([Gaussian(12, 1), Gaussian(12, 1.5)], [0, 1]), SingleReLU(), w0, times=times)
@@ -349,6 +352,7 @@ def test_gaussians_by_other_names_give_the_same_flow():
         assert np.allclose(exact_flow(lx.Task(stimuli, [0, 1]), SingleReLU(), w0, times=times).final, plain.final)
 
 
+@pytest.mark.slow
 def test_single_unit_is_a_committee_of_one_and_ising_may_stand_beside_gaussians():
     w0, times = fields(2, 12), [2.0]
     task = lx.Task([Gaussian(12, 1), Gaussian(12, 1.5)], [0, 1])
@@ -371,6 +375,7 @@ def test_fourier_and_matrix_products_agree():
     assert isinstance(_flow(big, SingleReLU(), 1.0).products, FourierProducts)
 
 
+@pytest.mark.slow
 def test_shapes_of_the_start():
     for shape, units, expected in [
         ((8,), 1, (1, 1, 8)),

@@ -216,6 +216,7 @@ def test_criterion_is_the_elasticity():
     assert kur(critical_k(1, 3, 40)).stimuli[1].marginal.excess_kurtosis() == pytest.approx(0.056, abs=2e-3)
 
 
+@pytest.mark.slow
 def test_flow_leaves_the_flat_field_only_above_the_threshold():
     start = np.full(40, 0.04) + 0.002 * np.cos(2 * np.pi * np.arange(40) / 40)
     spread = {g: float(np.std(effective_flow(nlgp(g), start, times=[1.0, 10.0, 300.0]).final)) for g in (0.2, 0.26)}
@@ -232,6 +233,7 @@ def test_thresholds_that_do_not_exist():
 # Steady states and branches -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_steady_state_is_where_the_flow_ends():
     end = effective_flow(ISING, bump(2), times=[1.0, 10.0, 400.0], rtol=1e-9).final[0, 0]
     found = steady_state(ISING, bump(2), settle=20.0)
@@ -256,6 +258,7 @@ def test_unstable_states_are_found_too():
     assert found.loss == pytest.approx(points.loss[3], abs=1e-12)
 
 
+@pytest.mark.slow
 def test_nlgp_leaves_the_flat_field_continuously():
     """xi = (1, 3): a bump grows out of the flat field at g_c = .2285, and no bump exists below it: no hysteresis."""
     gains = [0.5, 0.4, 0.3, 0.26, 0.24, 0.232, 0.225, 0.2]
@@ -286,6 +289,7 @@ def test_kur_at_short_lengthscales_has_a_window_of_both():
     assert not flat_is_unstable(tasks(5.81))
 
 
+@pytest.mark.slow
 def test_settling_shows_what_a_neuron_would_do():
     """Rising from the flat field and falling from the bump with the flow itself: the same states at either end."""
     gains = [0.15, 0.35]

@@ -61,6 +61,7 @@ EXACT = {
 
 
 @pytest.mark.parametrize("name", EXACT)
+@pytest.mark.slow
 def test_exact_agrees_with_a_million_samples(name):
     stimulus, w = EXACT[name]
     exact = mean_gated_input(stimulus, w)
@@ -113,6 +114,7 @@ SYMMETRIC = ["Gaussian", "t", "few spins", "many spins", "pulses", "blocks"]
 
 
 @pytest.mark.parametrize("name", SYMMETRIC)
+@pytest.mark.slow
 def test_scale_sign_and_shift(name):
     """Properties 1 to 3 of seed 003."""
     stimulus, w = EXACT[name]
@@ -137,6 +139,7 @@ def test_symmetry_of_the_law():
 
 
 @pytest.mark.parametrize("name", ["Gaussian", "Ising"])
+@pytest.mark.slow
 def test_jacobian_is_symmetric_and_orthogonal_to_w(name):
     """J = E[delta(<w,X>) XX'], so J w = 0: by automatic differentiation of the closed form and of the series."""
     if name == "Gaussian":
@@ -166,6 +169,7 @@ def test_mean_response_is_the_product_with_w():
 # Methods, many fields, refusals --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_effective_is_exact_for_gaussians_and_close_otherwise():
     w = field(16)
     exact, near = (mean_gated_input(Gaussian(16, 2), w, method=m) for m in ("exact", "effective"))

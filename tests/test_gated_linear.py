@@ -39,6 +39,7 @@ def spins(coupling):
 
 
 @pytest.mark.parametrize("stimulus", [Gaussian(N, 1.0), Elliptical(N, 1.0, RadialStudentT(9))])
+@pytest.mark.slow
 def test_pair_of_halfspaces_against_a_million_samples(stimulus):
     """Per batch of 10^4, so that heavy tails still give a normal mean."""
     u, v = GATES[:2]
@@ -167,6 +168,7 @@ def test_exclusive_gates_learn_alone():
     assert np.allclose(found.limit()[:N], 2 * one.limit())  # K = 2 halves what each unit adds to the output
 
 
+@pytest.mark.slow
 def test_training_follows_the_path():
     """Mean of 16 runs on independent data against Euler's method with the same rate; the flow is linear, so the mean
     over noise is exact."""

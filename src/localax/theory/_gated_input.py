@@ -17,7 +17,7 @@ from .._math import normal_nodes
 from .._settings import finite_array, wrong
 from .._types import Float
 from ..stimuli import AbstractCopula, AbstractNormalMap, AbstractStimulus, Erf, GaussianClone, Ising, Task
-from ._estimate import Estimate, Mean, batches, draw, exactly
+from ._estimate import Estimate, batches, draw, exactly
 from ._joint import elliptical_constant, products, support
 from ._transfer import SUMMED, TERMS, ising_gate, series_gate
 from ._x64 import require_x64
@@ -186,10 +186,11 @@ def _effective(stimulus: AbstractStimulus, w: Flat) -> Estimate:
 
 
 def _sampled(stimulus: AbstractStimulus, w: Flat, samples: int, seed: int) -> Estimate:
-    means = [Mean() for _ in w]
+    total, squares = np.zeros(w.shape), np.zeros(w.shape)
     for index, n in batches(samples, w.shape[1]):
-        x = np.asarray(draw(stimulus, seed, 0, index, n))
-        for mean, gate in zip(means, (x @ w.T >= 0).T, strict=True):
-            mean.add(x * gate[:, None])
-    found = [mean.estimate() for mean in means]
-    return Estimate(np.stack([f.value for f in found]), np.stack([f.standard_error for f in found]))
+        x = np.asarray(draw(stimulus, seed, 0, index, n), float)
+        gates = (x @ w.T >= 0).T.astype(float)
+        total += gates @ x
+        squares += gates @ x**2
+    mean = total / samples
+    return Estimate(mean, np.sqrt(np.maximum(squares / samples - mean**2, 0) / samples))
