@@ -5,6 +5,7 @@ arrays of a picture and say how they are to be read; the report draws them, the 
 """
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -96,7 +97,7 @@ class Scatter:
     """Points in groups, with vertical errors where they are known; ``joined`` puts a line through each group."""
 
     title: str
-    groups: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray | None]]
+    groups: Mapping[str, tuple[np.ndarray, np.ndarray, np.ndarray | None]]
     xlabel: str = ""
     ylabel: str = ""
     logx: bool = False

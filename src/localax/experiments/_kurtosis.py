@@ -28,7 +28,7 @@ PRESETS = {"quick": Settings(), "paper": Settings(sizes=(1_000, 3_000, 10_000, 1
 
 def run(settings: Settings, key: Any, progress: Callable[[float], None]) -> Outcome:
     """The exact curve, its zero, and what samples make of a kurtosis that is infinite."""
-    zero = float(brentq(exact_excess, 4.5, 8.0, xtol=1e-10))
+    zero = float(np.asarray(brentq(exact_excess, 4.5, 8.0, xtol=1e-10)))
     sampled = {}
     for i, k in enumerate(PRINTED):
         sampled[k] = _sampled(k, settings, jax.random.fold_in(key, i))

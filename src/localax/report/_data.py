@@ -62,7 +62,7 @@ def series(panel: Panel) -> list[Series]:
 
 @series.register
 def _(panel: Lines) -> list[Series]:
-    curves = [(name, panel.x, y, None) for name, y in panel.curves.items()]
+    curves: list[Series] = [(name, panel.x, y, None) for name, y in panel.curves.items()]
     return curves + [(f"{name}, points", panel.x, y, None) for name, y in panel.points.items()]
 
 
