@@ -111,12 +111,8 @@ def _exchanged(course: Course) -> dict[str, np.ndarray]:
     steps = range(len(course.time))
     return {
         "as it was": np.array([course.loss(course.fields[t], course.biases[t]) for t in steps]),
-        "shape of then, scale of the end": np.array(
-            [course.loss(unit[t] * last[:, None], course.biases[-1]) for t in steps]
-        ),
-        "scale of then, shape of the end": np.array(
-            [course.loss(unit[-1] * norms[t][:, None], course.biases[t]) for t in steps]
-        ),
+        "with the final scale": np.array([course.loss(unit[t] * last[:, None], course.biases[-1]) for t in steps]),
+        "with the final shape": np.array([course.loss(unit[-1] * norms[t][:, None], course.biases[t]) for t in steps]),
     }
 
 
