@@ -1,5 +1,4 @@
-"""Are receptive fields Gabors that only change decay and frequency with the gain? Fits, rivals, and the "
-"uncertainty."""
+"""Are receptive fields Gabors of which only decay and frequency change with the gain? Fits, rivals, uncertainty."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

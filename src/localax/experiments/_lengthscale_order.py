@@ -1,5 +1,4 @@
-"""Does it matter which class has the longer lengthscale? Localization against short-range oscillation for one "
-"neuron."""
+"""Does it matter which class has the longer lengthscale? Localization against short-range oscillation."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

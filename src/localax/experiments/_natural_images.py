@@ -209,5 +209,5 @@ def _ica_claim(rows: list[Row], independent: float, settings: Settings) -> Claim
         basis=f"{settings.components} components of {settings.ica_patches:,} whitened patches, {settings.seeds} starts",
         verdict=decide(independent > 5 and independent > 2 * whitened.ipr, independent > whitened.ipr),
         expected="holds in part",
-        reason="The components are oriented edges about as long as the patch: local across, and not along it.",
+        reason="The components lie under an envelope that fills about half of so small a patch.",
     )

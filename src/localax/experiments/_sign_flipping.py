@@ -1,5 +1,4 @@
-"""Do the gates of ReLU units flip while they learn? p(t), p_unif and the kurtosis of the preactivations, unit by "
-"unit."""
+"""Do the gates of ReLU units flip while they learn? p(t), p_unif and the kurtosis of preactivations."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
