@@ -1,5 +1,4 @@
-"""The notes' second data set, single pulses on a ring: do ReLU networks localize there, whatever the values and "
-"labels?"""
+"""Do ReLU networks localize on the notes' second data set too, single pulses on a ring, whatever the labels?"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
