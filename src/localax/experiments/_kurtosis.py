@@ -36,8 +36,9 @@ def run(settings: Settings, key: Any, progress: Callable[[float], None]) -> Outc
     return Outcome(
         title="The kurtosis of Kur(k)",
         text="The paper says that the moments of Kur(k) have no explicit form and prints kurtoses of samples. They are "
-        f"ratios of Beta functions: the excess kurtosis is infinite for k up to 4, falls through zero at k = "
-        f"{zero:.4f} and ends at -1.2, that of the uniform law. What is printed for k = 3 and 4 is a property of the sample size.",
+        "ratios of Beta functions: the excess kurtosis is infinite for k up to 4, falls through zero at "
+        f"k = {zero:.4f} and ends at -1.2, that of the uniform law. What is printed for k = 3 and 4 is a property of "
+        "the sample size.",
         figures=(_figure(zero, sampled, settings), _table(sampled, settings)),
         claims=(_zero_claim(zero), _artefact_claim(sampled, settings)),
     )
