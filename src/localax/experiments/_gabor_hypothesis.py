@@ -37,9 +37,7 @@ class Settings:
 
 PRESETS = {
     "quick": Settings(),
-    "paper": Settings(
-        gains=(0.01, 0.3, 0.5, 1.0, 2.0, 3.0, 10.0, 100.0), seeds=6, steps=4000, rate=0.05, batch=128, records=40
-    ),
+    "paper": Settings(gains=(0.01, 0.5, 1.0, 3.0, 10.0, 100.0), seeds=4, steps=3000, rate=0.05, batch=128, records=40),
 }
 
 
