@@ -43,7 +43,7 @@ class Settings:
     samples: int = 1500
 
 
-PRESETS = {"quick": Settings(), "paper": Settings(size=40, seeds=6, steps=6000, batch=256, records=30, samples=6000)}
+PRESETS = {"quick": Settings(), "paper": Settings(size=34, seeds=3, steps=6000, batch=256, records=24, samples=4000)}
 
 
 @dataclass(frozen=True)
