@@ -42,7 +42,7 @@ class Settings:
 
 PRESETS = {
     "quick": Settings(),
-    "paper": Settings(side=30, steps=10_000, control_steps=2500, batch=6, ica_side=16, components=80, samples=100_000),
+    "paper": Settings(side=30, steps=10_000, control_steps=2500, batch=10, ica_side=16, components=80, samples=100_000),
 }
 
 

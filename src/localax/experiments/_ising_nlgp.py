@@ -136,14 +136,14 @@ def _text(
     ising, nlgp = (energies[name].spread() for name in ("Ising", "NLGP"))
     gaps = ", ".join(f"{np.median(one.gaps(exact.field)):.1%} ({name})" for name, one in ends.items())
     return (
-        f"If only the law of one pixel and the covariance matter, Ising spins and a thresholded Gaussian field (NLGP, gain "
-        f"{GAIN:g}) of the same covariance must teach a neuron the same. Such a field exists: the Gaussian covariance it "
-        f"needs has the least eigenvalue {_least(laws['NLGP'].latent.row):.4f} (N = {settings.energy_size}, J = "
-        f"{settings.coupling:g}). It is another law: its energies have the same mean but a standard deviation of "
-        f"{nlgp[0]:.3f} +- {nlgp[1]:.3f} where Ising has {ising[0]:.3f} +- {ising[1]:.3f} ({settings.samples} samples). The "
-        f"receptive fields are the same: at N = {SIZE} both end at the exact steady state for spins, "
-        f"which depends on the covariances alone, to within {gaps} in the median of {settings.starts} starts. Gradients "
-        f"are averages over all shifts and both signs of {settings.batch} samples a step."
+        f"By the paper only the law of one pixel and the covariances matter, so that Ising spins and a thresholded "
+        f"Gaussian field (NLGP, gain {GAIN:g}) of the same covariance should teach a neuron the same. Such a field "
+        f"exists: the Gaussian covariance behind it has the least eigenvalue "
+        f"{_least(laws['NLGP'].latent.row):.4f} (N = {settings.energy_size}, J = {settings.coupling:g}). It is another law: its energies have the same mean but a standard deviation of "
+        f"{nlgp[0]:.3f} +- {nlgp[1]:.3f} where Ising has {ising[0]:.3f} +- {ising[1]:.3f} ({settings.samples} "
+        f"samples). The receptive fields are the same: at N = {SIZE} both end at the exact steady state for spins, "
+        f"which depends on the covariances alone, to within {gaps} in the median of {settings.starts} starts. "
+        f"Gradients are averages over all shifts and both signs of {settings.batch} samples a step."
     )
 
 
@@ -239,8 +239,7 @@ def _field_claim(ends: dict[str, Ends], exact: LocalizedAttractor, settings: Set
     gaps = {name: float(one.gaps(exact.field).max()) for name, one in ends.items()}
     iprs = ", ".join(f"{np.median(ipr(one.paths[:, -1])):.3f} ({name})" for name, one in ends.items())
     return Claim(
-        sentence="Any data on the corners of the hypercube localize, by the same amplifier: the law beyond the "
-        "covariance does not matter.",
+        sentence="Any law on the corners of the hypercube induces a localized field, the amplifier being the same.",
         source="seed 004, section 3.2",
         reported="shown for Ising and for NLGP at large gain, of different covariances",
         measured=f"median IPR {iprs}, exact {exact.ipr:.3f}; largest relative distance from the exact field: "
