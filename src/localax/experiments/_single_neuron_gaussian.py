@@ -91,15 +91,15 @@ def _flow(task: Task, starts: np.ndarray, times: np.ndarray) -> np.ndarray:
 def _figure_one(settings: Settings, key: Any) -> tuple[np.ndarray, np.ndarray]:
     """Fields of training and of the closed flow, both (seed, stream, record, pixel)."""
     starts = Xavier(1.0).weights(seeds_from(key, settings.seeds), 1, (SIZE,), np.float32)
-    starts = np.repeat(np.asarray(starts), settings.streams, axis=0)
+    starts = np.tile(np.asarray(starts), (settings.streams, 1, 1))
     run = train(
         nlgp(0.01, (1.0, 2.0)), NEURON, steps=settings.steps, batch=settings.batch, rate=settings.rate,
         seeds=len(starts), data_seed=seed_from(jax.random.fold_in(key, 1)), init=starts, estimator=settings.estimator,
-        stream="independent", save_every=settings.steps // RECORDS, record=(), progress=False,
+        stream=settings.streams, save_every=settings.steps // RECORDS, record=(), progress=False,
     )  # fmt: skip
     flow = _flow(gaussian_tasks()[NOTES], starts[:, 0], run.time)
-    lead = (settings.seeds, settings.streams)
-    return run.weights.reshape(*lead, -1, SIZE), flow.reshape(*lead, -1, SIZE)
+    lead = (settings.streams, settings.seeds, -1, SIZE)
+    return np.swapaxes(run.weights.reshape(lead), 0, 1), np.swapaxes(flow.reshape(lead), 0, 1)
 
 
 def _phases() -> np.ndarray:
