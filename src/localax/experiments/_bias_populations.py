@@ -214,28 +214,19 @@ def _text(settings: Settings, conditions: list[Condition], alone: np.ndarray) ->
     gaussian, free, slight, strong = conditions
     return (
         f"The notes see sigmoid units fall into two populations of about equal size, localized ones with a negative "
-        f"bias "
-        f"and oscillatory ones with a positive bias, suspect the start, call the balance arbitrary and ask whether "
-        f"either "
-        f"population could do the task alone. Here {free.share:.0%} of the units end with a negative bias on "
-        f"NLGP({settings.gain:g}) "
-        f"and {gaussian.share:.0%} on Gaussian data. The first thing that moves is the bias, down where the initial "
-        f"field answers "
-        f"the long class more strongly and up where it answers the short: that foretells the final sign for "
-        f"{free.foretold:.0%} and "
-        f"{gaussian.foretold:.0%} of the units. It does not decide alone: with the start shifted up by "
-        f"{settings.shifts[0]:g} standard "
-        f"deviation nearly every unit is pushed down, and yet {slight.share:.0%} end negative; by "
-        f"{settings.shifts[1]:g}, {strong.share:.0%}. "
-        f"The balance has a reason. On sign-symmetric data the mean output of a unit has the sign of its bias in "
-        f"both classes, "
-        f"so with a share p of negative biases no squared loss is below (p^2 + (1-p)^2)/2, which is least, 1/4, at p "
-        f"= 1/2. "
-        f"Either population alone still tells the classes apart once a threshold is chosen for it: accuracy "
-        f"{alone[1]:.3f} (negative) and "
-        f"{alone[2]:.3f} (positive) against {alone[0]:.3f} for both. {settings.seeds} networks of {settings.units} "
-        f"units a condition, {settings.steps} steps at "
-        f"rate {settings.rate:g}, gradients averaged over all shifts and signs of {settings.batch} samples."
+        f"bias and oscillatory ones with a positive bias, suspect the start, call the balance arbitrary and ask "
+        f"whether either population could do the task alone. Here {free.share:.0%} of the units end with a negative "
+        f"bias on NLGP({settings.gain:g}) and {gaussian.share:.0%} on Gaussian data. The first thing that moves is "
+        f"the bias, down where the initial field answers the long class more strongly and up where it answers the "
+        f"short: that foretells the final sign for {free.foretold:.0%} and {gaussian.foretold:.0%} of the units. It "
+        f"does not decide alone: with the start shifted up by {settings.shifts[0]:g} standard deviation nearly every "
+        f"unit is pushed down, and yet {slight.share:.0%} end negative; by {settings.shifts[1]:g}, "
+        f"{strong.share:.0%}. The balance has a reason. On sign-symmetric data the mean output of a unit has the sign "
+        f"of its bias in both classes, so with a share p of negative biases no squared loss is below (p^2 + "
+        f"(1-p)^2)/2, which is least, 1/4, at p = 1/2. Either population alone still tells the classes apart once a "
+        f"threshold is chosen for it: accuracy {alone[1]:.3f} (negative) and {alone[2]:.3f} (positive) against "
+        f"{alone[0]:.3f} for both. {settings.seeds} networks of {settings.units} units a condition, {settings.steps} "
+        f"steps at rate {settings.rate:g}, gradients averaged over all shifts and signs of {settings.batch} samples."
     )
 
 
@@ -269,12 +260,10 @@ def _signs_claim(free: Condition, settings: Settings) -> Claim:
         sentence="Localized neurons always have negative bias terms, while oscillatory neurons have positive ones.",
         source="seed 000, section 3",
         reported="always",
-        measured=f"slow fields among negative biases {slow:.0%}, their median IPR {local:.1f} times the flat "
-        f"field's; "
+        measured=f"slow fields among negative biases {slow:.0%}, their median IPR {local:.1f} times the flat field's; "
         f"fast fields among positive biases {fast:.0%}",
-        rule=f"at least 95% of negative biases have fields of at most {SPLIT} cycles, with a median IPR of at least "
-        f"4 times "
-        f"the flat field's, and at least 95% of positive biases have faster fields; in part: without the IPR",
+        rule=f"at least 95% of negative biases have fields of at most {SPLIT} cycles, with a median IPR of at least 4 "
+        f"times the flat field's, and at least 95% of positive biases have faster fields; in part: without the IPR",
         basis=_basis(settings),
         verdict=decide(min(slow, fast) >= 0.95 and local >= 4, min(slow, fast) >= 0.95),
         expected="holds",
@@ -288,15 +277,13 @@ def _push_claim(gaussian: Condition, free: Condition, settings: Settings) -> Cla
         source="seed 000, section 3",
         reported="a more positive initialization, but not certain that this fully explains it",
         measured=f"the sign of w'S0w - w'S1w at the start is the sign of the final bias for {shares[0]:.0%} "
-        f"(Gaussian) and "
-        f"{shares[1]:.0%} (NLGP) of the units",
+        f"(Gaussian) and {shares[1]:.0%} (NLGP) of the units",
         rule=f"more than one half by 5 standard errors of a fair coin ({slack:.2f}) in both; in part: in one",
         basis=_basis(settings),
         verdict=decide(min(shares) > 0.5 + slack, max(shares) > 0.5 + slack),
         expected="holds",
         reason="What counts is not the sign of the weights but which class drives the unit harder: the bias starts "
-        "downwards "
-        "exactly where w'S1w > w'S0w. Competition for the balance moves the rest.",
+        "downwards exactly where w'S1w > w'S0w. Competition for the balance moves the rest.",
     )
 
 
@@ -326,8 +313,7 @@ def _balance_claim(free: Condition, strong: Condition, settings: Settings) -> Cl
         source="seed 002, section 2",
         reported="seems to be arbitrary",
         measured=f"loss {free.loss:.3f} at a share of negative biases of {free.share:.2f} (least possible "
-        f"{free.bound:.3f}), "
-        f"{strong.loss:.3f} at {strong.share:.2f} (least possible {strong.bound:.3f})",
+        f"{free.bound:.3f}), {strong.loss:.3f} at {strong.share:.2f} (least possible {strong.bound:.3f})",
         rule="the loss of the unbalanced networks is at most .02 above that of the balanced ones",
         basis=f"{_basis(settings)}; the bound is exact for sign-symmetric data and labels -1 and 1",
         verdict=decide(strong.loss <= free.loss + 0.02),

@@ -162,22 +162,16 @@ def _text(settings: Settings, conditions: list[Condition]) -> str:
     plain, full = _at(conditions, "no filter", high), _at(conditions, whole, high)
     return (
         f"The paper remarks that on-centre off-surround filtering gives receptive fields with subfields, and that "
-        f"this is "
-        f"difficult to analyze. Behind a filter with centre {settings.centre:g} and surround {settings.surround:g} "
-        f"pixels that has no response to "
-        f"constant input, a neuron at gain {high:g} has {np.median(full.subfields):.0f} regions of opposite sign "
-        f"round the ring and an IPR of "
-        f"{full.ipr.mean():.3f}; without a filter it has {np.median(plain.subfields):.0f} and "
-        f"{plain.ipr.mean():.3f}. The filter takes away the lowest "
-        f"frequencies, which tell the classes apart best, and mixes pixels, which brings the excess kurtosis from "
-        f"{plain.kurtosis:.2f} "
-        f"to {full.kurtosis:.2f}. What changes is the field that the neuron has behind the "
-        f"filter, not what it sees of the image: filter and field together are like the field without a filter "
-        f"(cosine "
-        f"{likeness(full, plain):.2f}, means apart). The neuron undoes the filter. Lengthscales {WIDE[0]:g} and "
-        f"{WIDE[1]:g}, {settings.seeds} neurons a "
-        f"condition, {settings.steps} steps at rate "
-        f"{settings.rate:g}, gradients averaged over all shifts and signs of {settings.batch} samples."
+        f"this is difficult to analyze. Behind a filter with centre {settings.centre:g} and surround "
+        f"{settings.surround:g} pixels that has no response to constant input, a neuron at gain {high:g} has "
+        f"{np.median(full.subfields):.0f} regions of opposite sign round the ring and an IPR of "
+        f"{full.ipr.mean():.3f}; without a filter it has {np.median(plain.subfields):.0f} and {plain.ipr.mean():.3f}. "
+        f"The filter takes away the lowest frequencies, which tell the classes apart best, and mixes pixels, which "
+        f"brings the excess kurtosis from {plain.kurtosis:.2f} to {full.kurtosis:.2f}. What changes is the field that "
+        f"the neuron has behind the filter, not what it sees of the image: filter and field together are like the "
+        f"field without a filter (cosine {likeness(full, plain):.2f}, means apart). The neuron undoes the filter. "
+        f"Lengthscales {WIDE[0]:g} and {WIDE[1]:g}, {settings.seeds} neurons a condition, {settings.steps} steps at "
+        f"rate {settings.rate:g}, gradients averaged over all shifts and signs of {settings.batch} samples."
     )
 
 

@@ -175,24 +175,18 @@ def _text(settings: Settings, one: Fitted, many: Fitted, exact: Fitted, product:
     at = lambda values, i: f"{np.median(values[i]):.3f}"  # noqa: E731
     return (
         f"The notes suppose that all receptive fields are one-dimensional Gabors which differ in decay and frequency "
-        f"alone, "
-        f"and that their uncertainty falls to 1/2 during training. A single neuron's field is a bump without "
-        f"oscillation: the "
-        f"best Gabor of six parameters misses {at(one.gabor_error, low)} of it at gain 0.5 and "
-        f"{at(one.gabor_error, high)} at gain "
-        f"{settings.gains[high]:g}, where one pixel on an exponential, of as many parameters, misses "
-        f"{at(one.bump_error, high)}. On "
-        f"Ising data the steady state is known exactly and is of that second form (error "
-        f"{exact.bump_error[0, 0]:.4f}, Gabor "
-        f"{exact.gabor_error[0, 0]:.3f}). In a committee of {settings.units} units the fields oscillate, about "
-        f"{at(many.frequency, high)} cycles a ring at gain {settings.gains[high]:g}, and Gabors are the better "
-        f"description: "
-        f"{at(many.gabor_error, high)} against {at(many.bump_error, high)}. The uncertainty falls from "
-        f"{np.median(product[high, :, 0]):.1f} to {np.median(product[high, :, -1]):.2f} at the highest gain, close "
-        f"to but not at 1/2, which on a "
-        f"ring of pixels is no bound (one pixel alone has 0). {settings.seeds} initialisations, {settings.steps} "
-        f"steps, gradients averaged over "
-        f"all shifts and signs of {settings.batch} samples, whose noise in the tails counts in the uncertainty."
+        f"alone, and that their uncertainty falls to 1/2 during training. A single neuron's field is a bump without "
+        f"oscillation: the best Gabor of six parameters misses {at(one.gabor_error, low)} of it at gain 0.5 and "
+        f"{at(one.gabor_error, high)} at gain {settings.gains[high]:g}, where one pixel on an exponential, of as many "
+        f"parameters, misses {at(one.bump_error, high)}. On Ising data the steady state is known exactly and is of "
+        f"that second form (error {exact.bump_error[0, 0]:.4f}, Gabor {exact.gabor_error[0, 0]:.3f}). In a committee "
+        f"of {settings.units} units the fields oscillate, about {at(many.frequency, high)} cycles a ring at gain "
+        f"{settings.gains[high]:g}, and Gabors are the better description: {at(many.gabor_error, high)} against "
+        f"{at(many.bump_error, high)}. The uncertainty falls from {np.median(product[high, :, 0]):.1f} to "
+        f"{np.median(product[high, :, -1]):.2f} at the highest gain, close to but not at 1/2, which on a ring of "
+        f"pixels is no bound (one pixel alone has 0). {settings.seeds} initialisations, {settings.steps} steps, "
+        f"gradients averaged over all shifts and signs of {settings.batch} samples, whose noise in the tails counts "
+        f"in the uncertainty."
     )
 
 
@@ -213,8 +207,8 @@ def _gabor_claim(settings: Settings, one: Fitted, many: Fitted) -> Claim:
         source="seed 000, section 2, Uncertainty Principle",
         reported="a hypothesis to be tested",
         measured=f"median error of the best Gabor, one neuron and committee: {'; '.join(shown)}",
-        rule=f"median relative error below {GOOD:g} at every gain for both networks; in part: for one network at "
-        f"some gain >= 0.5",
+        rule=f"median relative error below {GOOD:g} at every gain for both networks; in part: for one network at some "
+        f"gain >= 0.5",
         basis=_basis(settings),
         verdict=decide(np.all(worst < GOOD), np.any(np.minimum(neuron, committee)[_settled(settings)] < GOOD)),
         expected="holds in part",
@@ -230,8 +224,8 @@ def _deform_claim(settings: Settings, one: Fitted) -> Claim:
         sentence="Receptive fields continuously deform to localized bumps as the gain increases.",
         source="seed 000, section 2, Uncertainty Principle",
         reported="from long-range oscillations to localized bumps",
-        measured=f"one neuron, gains from 0.5: width {', '.join(f'{w:.2f}' for w in width)} pixels; "
-        f"frequency at most {cycles.max():.2f} cycles",
+        measured=f"one neuron, gains from 0.5: width {', '.join(f'{w:.2f}' for w in width)} pixels; frequency at most "
+        f"{cycles.max():.2f} cycles",
         rule="the median width of the best Gabor falls from each gain to the next, from gain 0.5 on",
         basis=_basis(settings),
         verdict=decide(np.all(np.diff(width) < 0)),
@@ -247,8 +241,7 @@ def _spins_claim(exact: Fitted) -> Claim:
         source="seed 000, section 2, Uncertainty Principle; seed 004, figure 3",
         reported="really looks like a Gabor at high gain",
         measured=f"exact steady state on Ising data, couplings {COUPLINGS[0]:g} and {COUPLINGS[1]:g}: error of the "
-        f"best Gabor "
-        f"{gabor:.3f}, of one pixel on an exponential {bump:.4f}",
+        f"best Gabor {gabor:.3f}, of one pixel on an exponential {bump:.4f}",
         rule=f"Gabor error below {GOOD:g}, and not more than that of a delta on an exponential",
         basis="closed form, no samples; six parameters each",
         verdict=decide(gabor < GOOD and gabor <= bump),

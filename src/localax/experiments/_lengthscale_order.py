@@ -121,19 +121,14 @@ def _text(settings: Settings, long: Order, short: Order) -> str:
     field = short.attractor.field
     return (
         f"The notes say that localization appears when the class of label 1 has the longer lengthscale, and "
-        f"short-range "
-        f"oscillations otherwise. With the longer one as label 1, {int(long.local[-1].sum())} of {settings.seeds} "
-        f"neurons localize at "
-        f"gain {settings.gains[-1]:g} and none on Gaussian data. Swapped, all {int(short.fast[0].sum())} of "
-        f"{settings.seeds} oscillate on Gaussian "
-        f"data, but at gain {settings.gains[-1]:g} {int(short.local[-1].sum())} of {settings.seeds} localize too "
-        f"(IPR up to {short.ipr[-1].max():.2f}), with a "
-        f"surround of the opposite sign. On Ising data this field is known exactly: peak {field.max():.3f}, "
-        f"neighbours "
-        f"{field[SIZE // 2 + 1]:.3f}, IPR {short.attractor.ipr:.3f}, stable because its peak outweighs all other "
-        f"weights together by "
-        f"{short.attractor.margin:.3f}. Lengthscales {WIDE[0]:g} and {WIDE[1]:g}, {settings.seeds} initialisations "
-        f"on {settings.streams} streams of data, "
+        f"short-range oscillations otherwise. With the longer one as label 1, {int(long.local[-1].sum())} of "
+        f"{settings.seeds} neurons localize at gain {settings.gains[-1]:g} and none on Gaussian data. Swapped, all "
+        f"{int(short.fast[0].sum())} of {settings.seeds} oscillate on Gaussian data, but at gain "
+        f"{settings.gains[-1]:g} {int(short.local[-1].sum())} of {settings.seeds} localize too (IPR up to "
+        f"{short.ipr[-1].max():.2f}), with a surround of the opposite sign. On Ising data this field is known "
+        f"exactly: peak {field.max():.3f}, neighbours {field[SIZE // 2 + 1]:.3f}, IPR {short.attractor.ipr:.3f}, "
+        f"stable because its peak outweighs all other weights together by {short.attractor.margin:.3f}. Lengthscales "
+        f"{WIDE[0]:g} and {WIDE[1]:g}, {settings.seeds} initialisations on {settings.streams} streams of data, "
         f"{settings.steps} steps at rate {settings.rate:g}, gradients averaged over all shifts and signs of "
         f"{settings.batch} samples."
     )
@@ -177,8 +172,7 @@ def _short_claim(settings: Settings, short: Order) -> Claim:
         measured=f"short-range waves, of {settings.seeds}: {_counts(settings, short.fast)}; localized: "
         f"{_counts(settings, short.local)}",
         rule=f"nine tenths of the neurons at every gain have more than {FAST} cycles and an IPR below {LOCAL:g}; in "
-        f"part: most of "
-        f"them at every gain up to 3",
+        f"part: most of them at every gain up to 3",
         basis=_basis(settings),
         verdict=decide(np.all(share >= 0.9), np.all(share[np.array(settings.gains) <= 3] > 0.5)),
         expected="holds in part",
@@ -195,8 +189,8 @@ def _binary_claim(short: Order) -> Claim:
         source="seed 000, section 1, read for Ising data",
         reported="short-range oscillations otherwise",
         measured=f"couplings {COUPLINGS[1]:g} and {COUPLINGS[0]:g}: fixed point with peak {found.field[centre]:.3f}, "
-        f"neighbours {beside:.3f}, "
-        f"IPR {found.ipr:.3f}, margin {found.margin:.3f}, decay of perturbations {found.rate:.3f}",
+        f"neighbours {beside:.3f}, IPR {found.ipr:.3f}, margin {found.margin:.3f}, decay of perturbations "
+        f"{found.rate:.3f}",
         rule="the candidate (S0+S1)^-1 S1 e is no stable fixed point: its peak does not outweigh all other weights "
         "together",
         basis="closed form, no samples",

@@ -191,22 +191,17 @@ def _text(settings: Settings, sigmoid: Results, several: Results) -> str:
     mse, cross, slow = (several[classes, loss, kind] for loss, kind in _SHOWN)
     return (
         f"The notes wonder about the absolute error, and the paper's task allows more than two classes. For sigmoid "
-        f"units and "
-        f"labels -1 and 1 the absolute error is 1 - y yhat, linear in the units, so that each learns as if it were "
-        f"alone; they "
-        f"still split into two populations, and those of negative bias localize at gain {settings.gain:g} with a "
-        f"median IPR of "
-        f"{np.median(_negative(absolute)):.2f} (squared error: {np.median(_negative(squared)):.2f}). What is lost is "
-        f"accuracy at the "
-        f"threshold 0: {absolute.accuracy:.3f} against {squared.accuracy:.3f}, since nothing balances the "
-        f"populations. With {classes} "
-        f"lengthscales from {settings.lengthscales[0]:g} to {settings.lengthscales[1]:g} and one output a class, "
-        f"{mse.local:.0%} of the units have an IPR above "
-        f"{LOCAL:g} under squared error and {cross.local:.0%} under cross-entropy, at accuracies of "
-        f"{mse.accuracy:.2f} and {cross.accuracy:.2f}. After {settings.printed_steps} steps at the "
+        f"units and labels -1 and 1 the absolute error is 1 - y yhat, linear in the units, so that each learns as if "
+        f"it were alone; they still split into two populations, and those of negative bias localize at gain "
+        f"{settings.gain:g} with a median IPR of {np.median(_negative(absolute)):.2f} (squared error: "
+        f"{np.median(_negative(squared)):.2f}). What is lost is accuracy at the threshold 0: {absolute.accuracy:.3f} "
+        f"against {squared.accuracy:.3f}, since nothing balances the populations. With {classes} lengthscales from "
+        f"{settings.lengthscales[0]:g} to {settings.lengthscales[1]:g} and one output a class, {mse.local:.0%} of the "
+        f"units have an IPR above {LOCAL:g} under squared error and {cross.local:.0%} under cross-entropy, at "
+        f"accuracies of {mse.accuracy:.2f} and {cross.accuracy:.2f}. After {settings.printed_steps} steps at the "
         f"authors' rate of {settings.printed_rate:g} little is learned: {slow.accuracy:.2f}, with {1 / classes:.2f} "
-        f"by chance. {settings.seeds} networks a "
-        f"condition, gradients averaged over all shifts and signs of {settings.batch} samples."
+        f"by chance. {settings.seeds} networks a condition, gradients averaged over all shifts and signs of "
+        f"{settings.batch} samples."
     )
 
 
@@ -248,8 +243,7 @@ def _several_claim(settings: Settings, several: Results) -> Claim:
         reported="stated for y in {0, 1, ...}, shown for two classes",
         measured=f"units with an IPR above {LOCAL:g}, NLGP({settings.gain:g}) and Gaussian: {'; '.join(shown)}",
         rule="for every number of classes and both losses, a tenth of the units or more, and more than on Gaussian "
-        "data; in "
-        "part: for some",
+        "data; in part: for some",
         basis=f"{_basis(settings)}, {settings.units} units, {settings.steps} steps at rate {settings.rate:g}",
         verdict=decide(all(more), any(more)),
         expected="holds",

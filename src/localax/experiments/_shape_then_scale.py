@@ -208,22 +208,16 @@ def _text(settings: Settings, course: Course, exchanged: dict[str, np.ndarray], 
     )  # fmt: skip
     return (
         f"If a field has some advantage, a sigmoid network can enlarge it cheaply by scaling weights and biases up; "
-        f"the notes ask "
-        f"whether it does that or improves the shape. It does both, shape first. Localized units have their final "
-        f"shape "
-        f"(cosine {ALIKE:g}) at time {np.median(shape):.0f} and half their final norm at {np.median(scale):.0f}; "
-        f"weights and biases grow to "
-        f"the end. At the first of these times the loss is {early:.3f}; the shapes of that moment with the final "
-        f"scale would give "
-        f"{rescaled:.3f}, the final shapes with the scale of that moment {reshaped:.3f}, and the end has {end:.3f}. "
-        f"Re-weighting "
-        f"the populations of the trained network changes its loss from {shares.loss.min():.3f} at a share of "
-        f"negative biases of "
+        f"the notes ask whether it does that or improves the shape. It does both, shape first. Localized units have "
+        f"their final shape (cosine {ALIKE:g}) at time {np.median(shape):.0f} and half their final norm at "
+        f"{np.median(scale):.0f}; weights and biases grow to the end. At the first of these times the loss is "
+        f"{early:.3f}; the shapes of that moment with the final scale would give {rescaled:.3f}, the final shapes "
+        f"with the scale of that moment {reshaped:.3f}, and the end has {end:.3f}. Re-weighting the populations of "
+        f"the trained network changes its loss from {shares.loss.min():.3f} at a share of negative biases of "
         f"{shares.share[np.argmin(shares.loss)]:.2f} to {shares.loss[0]:.3f} and {shares.loss[-1]:.3f} with one "
-        f"population alone, while the accuracy at a "
-        f"threshold of its own stays at {shares.free.min():.3f} or more. One network of {settings.units} erf units "
-        f"on NLGP({settings.gain:g}), {settings.steps} "
-        f"steps at rate {settings.rate:g}, judged on {settings.samples} samples."
+        f"population alone, while the accuracy at a threshold of its own stays at {shares.free.min():.3f} or more. "
+        f"One network of {settings.units} erf units on NLGP({settings.gain:g}), {settings.steps} steps at rate "
+        f"{settings.rate:g}, judged on {settings.samples} samples."
     )
 
 
@@ -258,12 +252,11 @@ def _early_claim(settings: Settings, course: Course) -> Claim:
         sentence="The shape of the field emerges relatively early on, before it is scaled up in norm.",
         source="seed 002, section 2, A cheat",
         reported="relatively early",
-        measured=f"final shape at time {np.median(shape):.0f}, half the final norm at {np.median(scale):.0f} "
-        f"(medians of {len(shape)} localized "
-        f"units); shape not after norm in {first:.0%} of them; the run ends at {course.time[-1]:.0f}",
+        measured=f"final shape at time {np.median(shape):.0f}, half the final norm at {np.median(scale):.0f} (medians "
+        f"of {len(shape)} localized units); shape not after norm in {first:.0%} of them; the run ends at "
+        f"{course.time[-1]:.0f}",
         rule=f"cosine {ALIKE:g} for good no later than {GROWN:g} of the norm in 75% of the units, and before a tenth "
-        f"of the time in "
-        f"the median; in part: one of the two",
+        f"of the time in the median; in part: one of the two",
         basis=_basis(settings),
         verdict=decide(
             first >= 0.75 and np.median(shape) <= course.time[-1] / 4,
@@ -302,8 +295,7 @@ def _balance_claim(settings: Settings, shares: Shares) -> Claim:
         source="seed 002, section 2, '[insert figure showing unbalanced classes]'",
         reported="not required",
         measured=f"shares of negative biases from 0.2 to 0.8: accuracy at its best threshold falls by {drop:.3f} at "
-        f"most, the loss rises "
-        f"by {rise:.3f} at most; least loss at {best:.2f}",
+        f"most, the loss rises by {rise:.3f} at most; least loss at {best:.2f}",
         rule="accuracy falls by .05 at most and the loss rises by .05 at most; in part: the first",
         basis=f"{_basis(settings)}; populations re-weighted after training",
         verdict=decide(drop <= 0.05 and rise <= 0.05, drop <= 0.05),

@@ -161,24 +161,17 @@ def _text(settings: Settings, conditions: list[Gates]) -> str:
     printed, _, _, local = conditions
     return (
         f"The notes ask how often the gate 1(<w, x> >= 0) of a hidden unit changes its mind about a sample, since a "
-        f"gated linear "
-        f"network with fixed gates stands or falls with it. At their setting a unit keeps its gate from one look to "
-        f"the next "
-        f"({settings.every} steps) for {printed.early:.4f} of the samples in the first fifth of training and "
-        f"{printed.late:.4f} in the "
-        f"last; {printed.uniform.mean():.3f} of the samples never see a flip in the last four fifths. But with the "
-        f"mean over "
-        f"{settings.units} units and a rate of {settings.printed_rate:g} that run is short: no field has an IPR "
-        f"above {printed.ipr.max():.2f}. At rate "
-        f"{settings.long_rate:g} and gain {settings.gain:g} fields do localize (IPR up to {local.ipr.max():.2f}), "
-        f"the kurtosis of their "
-        f"preactivations moves from {np.median(local.kurtosis[0]):.2f} to {np.median(local.kurtosis[-1]):.2f}, p(t) "
-        f"goes from "
-        f"{local.early:.4f} to {local.late:.4f} and {local.uniform.mean():.3f} of the samples see no flip in the "
-        f"last four fifths. One "
-        f"network of {settings.units} units a condition, {settings.samples} samples; gradients averaged over all "
-        f"shifts and signs of "
-        f"{settings.batch} samples instead of a batch of 10,000."
+        f"gated linear network with fixed gates stands or falls with it. At their setting a unit keeps its gate from "
+        f"one look to the next ({settings.every} steps) for {printed.early:.4f} of the samples in the first fifth of "
+        f"training and {printed.late:.4f} in the last; {printed.uniform.mean():.3f} of the samples never see a flip "
+        f"in the last four fifths. But with the mean over {settings.units} units and a rate of "
+        f"{settings.printed_rate:g} that run is short: no field has an IPR above {printed.ipr.max():.2f}. At rate "
+        f"{settings.long_rate:g} and gain {settings.gain:g} fields do localize (IPR up to {local.ipr.max():.2f}), the "
+        f"kurtosis of their preactivations moves from {np.median(local.kurtosis[0]):.2f} to "
+        f"{np.median(local.kurtosis[-1]):.2f}, p(t) goes from {local.early:.4f} to {local.late:.4f} and "
+        f"{local.uniform.mean():.3f} of the samples see no flip in the last four fifths. One network of "
+        f"{settings.units} units a condition, {settings.samples} samples; gradients averaged over all shifts and "
+        f"signs of {settings.batch} samples instead of a batch of 10,000."
     )
 
 
@@ -187,8 +180,8 @@ def _text(settings: Settings, conditions: list[Gates]) -> str:
 
 def _basis(settings: Settings) -> str:
     return (
-        f"one network of {settings.units} units in each of 4 conditions, {settings.steps} steps, "
-        f"{settings.samples} samples"
+        f"one network of {settings.units} units in each of 4 conditions, {settings.steps} steps, {settings.samples} "
+        f"samples"
     )
 
 

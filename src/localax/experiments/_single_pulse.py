@@ -140,20 +140,15 @@ def _text(settings: Settings, conditions: list[Condition]) -> str:
     signed, swapped, plain, _ = _first(settings, conditions)
     return (
         f"The notes name single pulses as their second data set, on a subset of 0/1 patterns, and say that it has no "
-        f"gain to "
-        f"control localization; they never define it. Here a pulse of {settings.short[0]} to {settings.short[1]} or "
-        f"{settings.long[0]} to "
-        f"{settings.long[1]} of {SIZE} pixels, at a random place and half the time inverted, is the input. With "
-        f"pixels -1 and 1 and the "
-        f"long pulses as label 1, {signed.local:.0%} of {settings.units} units localize (median IPR "
-        f"{np.median(signed.ipr):.3f}); with 0 and 1, "
-        f"{plain.local:.0%}. With the short pulses as label 1 and pixels -1 and 1 the fields are waves of about "
-        f"{np.median(swapped.cycles):.0f} cycles, {swapped.local:.0%} "
-        f"of them concentrated, if the start is large, and flat if it is small: a flat filter already tells the "
-        f"length of a "
-        f"pulse. Accuracy is at least {min(c.accuracy for c in conditions):.3f} everywhere. One network of "
-        f"{settings.units} ReLU units a condition, "
-        f"{settings.steps} steps at rate {settings.rate:g}, batches of {settings.batch}."
+        f"gain to control localization; they never define it. Here a pulse of {settings.short[0]} to "
+        f"{settings.short[1]} or {settings.long[0]} to {settings.long[1]} of {SIZE} pixels, at a random place and "
+        f"half the time inverted, is the input. With pixels -1 and 1 and the long pulses as label 1, "
+        f"{signed.local:.0%} of {settings.units} units localize (median IPR {np.median(signed.ipr):.3f}); with 0 and "
+        f"1, {plain.local:.0%}. With the short pulses as label 1 and pixels -1 and 1 the fields are waves of about "
+        f"{np.median(swapped.cycles):.0f} cycles, {swapped.local:.0%} of them concentrated, if the start is large, "
+        f"and flat if it is small: a flat filter already tells the length of a pulse. Accuracy is at least "
+        f"{min(c.accuracy for c in conditions):.3f} everywhere. One network of {settings.units} ReLU units a "
+        f"condition, {settings.steps} steps at rate {settings.rate:g}, batches of {settings.batch}."
     )
 
 
@@ -170,8 +165,8 @@ def _local_claim(settings: Settings, conditions: list[Condition]) -> Claim:
         sentence="ReLU networks localize on single-pulse data, on a subset of {0,1}^n, without a gain.",
         source="seed 000, section 1",
         reported="one of the two data sets with localization; no numbers",
-        measured=f"units with an IPR above {LOCAL:g}, long pulses as label 1: {signed.local:.0%} for pixels -1 and "
-        f"1, {plain.local:.0%} for 0 and 1",
+        measured=f"units with an IPR above {LOCAL:g}, long pulses as label 1: {signed.local:.0%} for pixels -1 and 1, "
+        f"{plain.local:.0%} for 0 and 1",
         rule="at least three quarters of the units for both; in part: for one",
         basis=_basis(settings),
         verdict=decide(min(signed.local, plain.local) >= 0.75, max(signed.local, plain.local) >= 0.75),

@@ -207,23 +207,17 @@ def _text(settings: Settings, networks: list[Network]) -> str:
     large = _largest(settings, networks)
     mean = lambda f: float(np.mean([f(n) for n in large]))  # noqa: E731
     return (
-        f"The notes reduce a sigmoid network to two populations that share a bias (Eq. 3), then to a field that "
-        f"tiles the ring "
-        f"with both signs, a convolution (Eq. 4), then to a short form (Eq. 5). In networks of {settings.units[-1]} "
-        f"units the biases of a "
-        f"population differ by {mean(lambda n: max(n.negative.bias_spread, n.positive.bias_spread)):.1%} at most, "
-        f"and the localized fields "
-        f"are one field up to place and sign (median distance {mean(lambda n: n.negative.unlike):.2f} of their "
-        f"norm), which the oscillatory "
-        f"ones are not ({mean(lambda n: n.positive.unlike):.2f}). They cover the ring, and their peaks lie more "
-        f"evenly than "
-        f"{mean(lambda n: n.negative.rank):.0%} of random ones. The convolution of one field from each population "
-        f"gives {mean(lambda n: n.accuracy['Eq. 4']):.3f} "
-        f"of the samples the right class, the network {mean(lambda n: n.accuracy['network']):.3f}; their outputs "
-        f"correlate by "
+        f"The notes reduce a sigmoid network to two populations that share a bias (Eq. 3), then to a field that tiles "
+        f"the ring with both signs, a convolution (Eq. 4), then to a short form (Eq. 5). In networks of "
+        f"{settings.units[-1]} units the biases of a population differ by "
+        f"{mean(lambda n: max(n.negative.bias_spread, n.positive.bias_spread)):.1%} at most, and the localized fields "
+        f"are one field up to place and sign (median distance {mean(lambda n: n.negative.unlike):.2f} of their norm), "
+        f"which the oscillatory ones are not ({mean(lambda n: n.positive.unlike):.2f}). They cover the ring, and "
+        f"their peaks lie more evenly than {mean(lambda n: n.negative.rank):.0%} of random ones. The convolution of "
+        f"one field from each population gives {mean(lambda n: n.accuracy['Eq. 4']):.3f} of the samples the right "
+        f"class, the network {mean(lambda n: n.accuracy['network']):.3f}; their outputs correlate by "
         f"{mean(lambda n: n.agreement('Eq. 4')):.3f}. Eq. 5 as printed drops a constant and mixes up the populations "
-        f"(distance from Eq. 4 "
-        f"{mean(lambda n: _gap(n, 'Eq. 5, printed')):.2f}); mended it is exact to "
+        f"(distance from Eq. 4 {mean(lambda n: _gap(n, 'Eq. 5, printed')):.2f}); mended it is exact to "
         f"{mean(lambda n: _gap(n, 'Eq. 5, mended')):.4f}. {settings.seeds} networks of each size, "
         f"NLGP({settings.gain:g}), {settings.steps} steps, {settings.samples} samples."
     )
@@ -258,8 +252,7 @@ def _sharing_claim(settings: Settings, networks: list[Network]) -> Claim:
         source="seed 002, section 2, Tiling",
         reported="for long-range neurons, at least",
         measured=f"largest median distance of a field from the mean field, over its norm: {negative:.2f} (negative "
-        f"bias), "
-        f"{positive:.2f} (positive)",
+        f"bias), {positive:.2f} (positive)",
         rule="at most .25 in both populations of every network; in part: for negative biases",
         basis=_basis(settings),
         verdict=decide(max(negative, positive) <= 0.25, negative <= 0.25),
@@ -277,11 +270,9 @@ def _tiling_claim(settings: Settings, networks: list[Network]) -> Claim:
         source="seed 002, section 2, Tiling",
         reported="tile the input space",
         measured=f"negative biases: {before:.0%} of the pixels seen at {small[0].units} units, {covered:.0%} at "
-        f"{large[0].units}, "
-        f"where the peaks lie more evenly than {rank:.0%} of random ones",
+        f"{large[0].units}, where the peaks lie more evenly than {rank:.0%} of random ones",
         rule="at the largest size three quarters of the pixels get a quarter of the mean energy or more, and the "
-        "peaks lie more "
-        "evenly than 95% of random ones, on average over networks; in part: the first",
+        "peaks lie more evenly than 95% of random ones, on average over networks; in part: the first",
         basis=f"{_basis(settings)}; {settings.random} random populations of as many units",
         verdict=decide(covered >= 0.75 and rank >= 0.95, covered >= 0.75),
         expected="holds in part",
@@ -301,8 +292,7 @@ def _convolution_claim(settings: Settings, networks: list[Network]) -> Claim:
         source="seed 002, section 2, Eq. 4",
         reported="for K very large",
         measured=f"correlation of the outputs: {', '.join(f'{v:.3f} ({k} units)' for k, v in agreement.items())}; "
-        f"accuracy of the "
-        f"convolution lower by {gap:.3f}",
+        f"accuracy of the convolution lower by {gap:.3f}",
         rule="at the largest size a correlation of at least .9, more than at the smallest, and an accuracy within .02",
         basis=_basis(settings),
         verdict=decide(agreement[settings.units[-1]] >= 0.9 and grows and abs(gap) <= 0.02, grows),
@@ -318,8 +308,7 @@ def _folding_claim(settings: Settings, networks: list[Network]) -> Claim:
         source="seed 002, Eqs. 4 and 5",
         reported="1/2 sum of the integrals of s(|c| + b)",
         measured=f"distance from Eq. 4, root mean square: {printed:.3f} as printed, {mended:.4f} with [s(|c| + b) - "
-        f"1]/2 for negative "
-        f"biases and [1 - s(|c| - b)]/2 for positive ones",
+        f"1]/2 for negative biases and [1 - s(|c| - b)]/2 for positive ones",
         rule="at most .02 as printed; in part: at most .02 when mended",
         basis=_basis(settings),
         verdict=decide(printed <= 0.02, mended <= 0.02),

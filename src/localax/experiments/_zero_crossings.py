@@ -172,22 +172,17 @@ def _text(settings: Settings, classes: list[Counts], local: np.ndarray, threshol
     short, long = classes
     return (
         f"The notes call the number of zero crossings of a stimulus its frequency and remark that the gain does not "
-        f"change it. "
-        f"That is exact, since erf(g z) has the sign of z: of the same latent fields at {len(settings.gains)} gains "
-        f"no pixel changes its "
-        f"sign. The mean count is N arccos(r)/pi with r the correlation of neighbours in the latent field: "
-        f"{short.exact:.2f} and {long.exact:.2f} "
-        f"for lengthscales {short.lengthscale:g} and {long.lengthscale:g} on {settings.pixels} pixels "
-        f"({short.crossings[0].mean():.2f} and "
-        f"{long.crossings[0].mean():.2f} in samples), and a threshold on it tells {told[0]:.3f} of the samples apart "
-        f"at every gain. The "
-        f"correlation of two points does change, from {long.correlation[0]:.3f} to {long.correlation[-1]:.3f} "
-        f"{_apart(settings)} pixels apart. So what the "
-        f"task asks for in terms of frequency is the same at every gain, and yet a neuron's IPR goes from "
-        f"{local[0]:.3f} to {local[-1]:.3f}: the "
-        f"flat field gives way at gain {threshold:.3f}. Localization is about amplitudes, not about crossings. "
-        f"{settings.samples} samples a class; "
-        f"{settings.seeds} neurons a gain on {SIZE} pixels, lengthscales {WIDE[0]:g} and {WIDE[1]:g}."
+        f"change it. That is exact, since erf(g z) has the sign of z: of the same latent fields at "
+        f"{len(settings.gains)} gains no pixel changes its sign. The mean count is N arccos(r)/pi with r the "
+        f"correlation of neighbours in the latent field: {short.exact:.2f} and {long.exact:.2f} for lengthscales "
+        f"{short.lengthscale:g} and {long.lengthscale:g} on {settings.pixels} pixels ({short.crossings[0].mean():.2f} "
+        f"and {long.crossings[0].mean():.2f} in samples), and a threshold on it tells {told[0]:.3f} of the samples "
+        f"apart at every gain. The correlation of two points does change, from {long.correlation[0]:.3f} to "
+        f"{long.correlation[-1]:.3f} {_apart(settings)} pixels apart. So what the task asks for in terms of frequency "
+        f"is the same at every gain, and yet a neuron's IPR goes from {local[0]:.3f} to {local[-1]:.3f}: the flat "
+        f"field gives way at gain {threshold:.3f}. Localization is about amplitudes, not about crossings. "
+        f"{settings.samples} samples a class; {settings.seeds} neurons a gain on {SIZE} pixels, lengthscales "
+        f"{WIDE[0]:g} and {WIDE[1]:g}."
     )
 
 
@@ -205,8 +200,7 @@ def _invariant_claim(settings: Settings, classes: list[Counts]) -> Claim:
         source="seed 002, section 1, footnote 1",
         reported="invariant",
         measured=f"{changed} pixels of the same latent fields change their sign between gains {settings.gains[0]:g} "
-        f"and "
-        f"{settings.gains[-1]:g}",
+        f"and {settings.gains[-1]:g}",
         rule="none does",
         basis=_basis(settings),
         verdict=decide(changed == 0),
@@ -223,8 +217,7 @@ def _lengthscale_claim(settings: Settings, classes: list[Counts]) -> Claim:
         source="seed 002, section 1, footnote 1 and figure 1",
         reported="certainly controls",
         measured=f"mean count {short.crossings[0].mean():.2f} +- {errors[0]:.2f} and {long.crossings[0].mean():.2f} "
-        f"+- {errors[1]:.2f}; exact "
-        f"N arccos(r)/pi = {short.exact:.2f} and {long.exact:.2f}",
+        f"+- {errors[1]:.2f}; exact N arccos(r)/pi = {short.exact:.2f} and {long.exact:.2f}",
         rule="both within 5 standard errors of the exact mean, and fewer crossings for the longer lengthscale",
         basis=_basis(settings),
         verdict=decide(max(apart) < 5 and long.exact < short.exact),
@@ -255,8 +248,8 @@ def _fields_claim(settings: Settings, local: np.ndarray, threshold: float) -> Cl
         source="seed 002, section 1: 'this might actually be a useful definition'",
         reported="might be useful",
         measured=f"the same law of crossings at every gain, but a mean IPR of {local[0]:.3f} at gain "
-        f"{settings.gains[0]:g} and {local[-1]:.3f} at "
-        f"{settings.gains[-1]:g}; the flat field is unstable from gain {threshold:.3f} on",
+        f"{settings.gains[0]:g} and {local[-1]:.3f} at {settings.gains[-1]:g}; the flat field is unstable from gain "
+        f"{threshold:.3f} on",
         rule="the mean IPR changes by less than a factor of 2 over the gains",
         basis=f"{settings.seeds} neurons a gain, {settings.steps} steps; the threshold by theory",
         verdict=decide(local.max() < 2 * local.min()),
