@@ -2,6 +2,7 @@
 
 import functools
 import io
+from collections.abc import Sequence
 from pathlib import Path
 
 import matplotlib as mpl
@@ -42,9 +43,21 @@ def figure(record: Figure) -> Canvas:
 
 def picture(record: Figure, form: str) -> bytes:
     """A figure as svg, pdf or png; the same figure gives the same bytes."""
-    out = io.BytesIO()
+    return pictures(record, (form,))[form]
+
+
+def pictures(record: Figure, forms: Sequence[str]) -> dict[str, bytes]:
+    """A figure in several forms, arranged once: finding room for labels takes longer than drawing."""
     with mpl.rc_context(fname=STYLE):
-        figure(record).savefig(out, format=form, metadata=_NO_DATE[form])
+        canvas = figure(record)
+        canvas.draw_without_rendering()
+        canvas.set_layout_engine("none")
+        return {form: _saved(canvas, form) for form in forms}
+
+
+def _saved(canvas: Canvas, form: str) -> bytes:
+    out = io.BytesIO()
+    canvas.savefig(out, format=form, metadata=_NO_DATE[form])
     return out.getvalue()
 
 

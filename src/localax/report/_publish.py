@@ -7,7 +7,7 @@ from .._disk import StrPath, write_atomically
 from .._progress import Update
 from .._record import Figure, Outcome
 from ._data import as_csv, as_npz
-from ._draw import drawable, picture
+from ._draw import drawable, pictures
 from ._page import Files, claims_json, figure_name, page
 
 
@@ -28,6 +28,6 @@ def publish(
 
 def as_files(figure: Figure) -> dict[str, bytes]:
     """A figure in every form: pictures, and the numbers behind them."""
-    pictures = {form: picture(figure, form) for form in ("svg", "pdf", "png")} if drawable(figure) else {}
-    numbers = {"npz": as_npz(figure)} if drawable(figure) else {}
-    return {**pictures, "csv": as_csv(figure), **numbers}
+    if not drawable(figure):
+        return {"csv": as_csv(figure)}
+    return {**pictures(figure, ("svg", "pdf", "png")), "csv": as_csv(figure), "npz": as_npz(figure)}
