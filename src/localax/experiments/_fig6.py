@@ -151,7 +151,7 @@ def _text(committees: Committees, filters: Filters, settings: Settings) -> str:
         f"The paper trains committees of {settings.units} sigmoid units with biases on Kur(10), where it expects "
         f"localized fields, and on Kur(4), where it does not, and contrasts them with ICA, for which the sign of the "
         f"kurtosis should not matter. Of {settings.starts * settings.units} units each: {found}. The units of high "
-        f"frequency, which neither text nor figure mentions, are the second population that sigmoid units always form. "
+        f"frequency, of which the text does not speak, are the second population that sigmoid units can form. "
         f"FastICA finds localized components (of {SIZE}): {unmixed}. If only ten are asked for, it first keeps the ten "
         f"strongest waves, through which a single pixel has an IPR of {blurred:.2f}, and what it finds is as local as "
         f"that (median {ten:.2f}). "
