@@ -255,7 +255,7 @@ def _early_claim(settings: Settings, course: Course) -> Claim:
         measured=f"final shape at time {np.median(shape):.0f}, half the final norm at {np.median(scale):.0f} (medians "
         f"of {len(shape)} localized units); shape not after norm in {first:.0%} of them; the run ends at "
         f"{course.time[-1]:.0f}",
-        rule=f"cosine {ALIKE:g} for good no later than {GROWN:g} of the norm in 75% of the units, and before a tenth "
+        rule=f"cosine {ALIKE:g} for good no later than {GROWN:g} of the norm in 75% of the units, and before a quarter "
         f"of the time in the median; in part: one of the two",
         basis=_basis(settings),
         verdict=decide(

@@ -1,0 +1,90 @@
+"""Every experiment, in the order of the report: one table a chapter."""
+
+from types import ModuleType
+
+from . import (
+    _attractor,
+    _bias_populations,
+    _exclusive_gates,
+    _fig1,
+    _fig2,
+    _fig3,
+    _fig4,
+    _fig5,
+    _fig6,
+    _fig7,
+    _fig8,
+    _filtered_stimuli,
+    _gabor_hypothesis,
+    _gallery,
+    _gate_search,
+    _gaussian_clone,
+    _gradient_phases,
+    _hypercube,
+    _ising_nlgp,
+    _kurtosis,
+    _lemma,
+    _lengthscale_order,
+    _localized_gate,
+    _losses,
+    _natural_images,
+    _neural_race,
+    _peaks,
+    _probability_dominance,
+    _redundant_gates,
+    _shape_then_scale,
+    _sign_flipping,
+    _single_neuron_gaussian,
+    _single_pulse,
+    _starting_loss,
+    _threshold,
+    _tiling,
+    _zero_crossings,
+)
+
+PAPER: dict[str, ModuleType] = {
+    "fig1": _fig1,
+    "fig2": _fig2,
+    "fig3": _fig3,
+    "fig4": _fig4,
+    "fig5": _fig5,
+    "fig6": _fig6,
+    "fig7": _fig7,
+    "fig8": _fig8,
+    "lemma": _lemma,
+    "ising_nlgp": _ising_nlgp,
+    "attractor": _attractor,
+    "threshold": _threshold,
+    "peaks": _peaks,
+    "kurtosis": _kurtosis,
+    "gaussian_clone": _gaussian_clone,
+}
+"""The paper's figures and claims, in their order."""
+
+NOTES: dict[str, ModuleType] = {
+    "single_neuron_gaussian": _single_neuron_gaussian,
+    "sign_flipping": _sign_flipping,
+    "neural_race": _neural_race,
+    "localized_gate": _localized_gate,
+    "redundant_gates": _redundant_gates,
+    "exclusive_gates": _exclusive_gates,
+    "gabor_hypothesis": _gabor_hypothesis,
+    "bias_populations": _bias_populations,
+    "tiling": _tiling,
+    "probability_dominance": _probability_dominance,
+    "shape_then_scale": _shape_then_scale,
+    "zero_crossings": _zero_crossings,
+    "gate_search": _gate_search,
+    "filtered_stimuli": _filtered_stimuli,
+    "starting_loss": _starting_loss,
+    "hypercube": _hypercube,
+    "gradient_phases": _gradient_phases,
+    "lengthscale_order": _lengthscale_order,
+    "single_pulse": _single_pulse,
+    "losses": _losses,
+    "natural_images": _natural_images,
+}
+"""What the working notes ask, in their order."""
+
+CHAPTERS = {"paper": PAPER, "notes": NOTES}
+ALL: dict[str, ModuleType] = {"stimuli": _gallery, **PAPER, **NOTES}
