@@ -32,7 +32,7 @@ class Settings:
     """Populations with peaks drawn at random, to compare the tiling with."""
 
 
-PRESETS = {"quick": Settings(), "paper": Settings(units=(10, 20, 40, 80), seeds=6, steps=1500, samples=10000)}
+PRESETS = {"quick": Settings(), "paper": Settings(units=(10, 20, 40, 80), seeds=4, steps=1000, samples=10000)}
 
 
 @dataclass(frozen=True)
