@@ -174,7 +174,7 @@ def _table(cases: list[Case]) -> Figure:
     return Figure("Errors and heights", ((Table("", columns, rows),),))
 
 
-def _percent(value: float) -> str:
+def _percent(value: Any) -> str:
     return f"{100 * value:.2f}%"
 
 

@@ -121,7 +121,7 @@ class Continued:
 
     def flat_is_stable(self, value: float) -> bool:
         """Flat fields are stable on the far side of the threshold, to which the branch leads."""
-        return (value - self.critical) * (self.branch.value[-1] - self.critical) > 0
+        return bool((value - self.critical) * (self.branch.value[-1] - self.critical) > 0)
 
 
 def _branches(settings: Settings) -> list[Continued]:
