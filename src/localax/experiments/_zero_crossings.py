@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 
 from .._record import Claim, Fields, Figure, Lines, Outcome, Scatter, Table, decide
@@ -77,7 +78,7 @@ def _counts(settings: Settings, lengthscale: float, key: Any) -> Counts:
     """One key for every gain, and so one latent field."""
     stimuli = [NLGP(settings.pixels, lengthscale, gain) for gain in settings.gains]
     x = np.stack([np.asarray(stimulus.sample(key, settings.samples)) for stimulus in stimuli])
-    crossings = np.stack([np.rint(np.asarray(sign_changes(part)) * settings.pixels) for part in x])
+    crossings = np.stack([np.rint(np.asarray(sign_changes(jnp.asarray(part))) * settings.pixels) for part in x])
     nearest = float(np.asarray(stimuli[0].latent.row)[1])
     return Counts(
         lengthscale,

@@ -15,7 +15,7 @@ from .._settings import wrong
 from .._types import Array, Int, Key, Samples
 from ..stimuli import Empirical, Task
 
-Order = tuple[Int[Array, "_"] | None, ...]
+Order = tuple[Int[Array, "..."] | None, ...]
 """For each class, the order in which a fixed data set is read in this epoch."""
 
 
