@@ -171,7 +171,7 @@ def _diagram(line: Continued) -> Lines:
         },
         xlabel=line.name,
         ylabel="IPR",
-        logx=value.max() / value.min() > 5,
+        logx=bool(value.max() > 5 * value.min()),
         marks={f"threshold {line.critical:.3f}": line.critical},
     )
 
