@@ -334,7 +334,7 @@ def _call(run: Run, state: State, previous: Parameters, step: int, stops: np.nda
     keep = np.arange(SLOTS) < len(stops)
     state, previous, rows = advance(run.problem, state, previous, np.int32(step), slots, keep)
     jax.block_until_ready(state.died)
-    rows = [jax.tree.map(lambda leaf: np.asarray(leaf)[: len(stops)], rows)] if len(stops) else []
+    rows = [jax.tree.map(lambda leaf: np.asarray(leaf)[: len(stops)].copy(), rows)] if len(stops) else []
     return state, previous, rows
 
 
