@@ -16,9 +16,6 @@ from ._solver import integrate
 Fields = Float[Array, "units n"]
 Biases = Float[Array, " units"] | None
 
-FIRST = 1e-3
-"""First step; the controller finds its own from there, and compiles faster than one that searches for it."""
-
 
 class AbstractFlow(eqx.Module):
     """The gradient flow of L_E = E(yhat - Y)^2 for one kind of task and network, without sampling.
@@ -68,7 +65,7 @@ def solve(
     controller = diffrax.PIDController(rtol=rtol, atol=atol, dtmin=1e-7, force_dtmin=True)
 
     def one(w, b):
-        path, steps, done = integrate(lambda state: flow.velocity(*state), (w, b), times, controller, first=FIRST)
+        path, steps, done = integrate(lambda state: flow.velocity(*state), (w, b), times, controller)
         loss, records = jax.lax.map(lambda state: flow.measure(*state), path)
         return Solution(path[0], path[1], loss, records, steps, done)
 
