@@ -167,9 +167,10 @@ def _publish(outcomes: list[Any], out: Path, title: str, open_: bool, as_json: b
     """Write a report and say where it is."""
     from . import report
     from ._progress import progress_bar
+    from .runner import cores
 
     with progress_bar("drawing") as update:
-        page = report.publish(outcomes, out, title, update, intro)
+        page = report.publish(outcomes, out, title, intro=intro, progress=update, workers=cores())
     if as_json:
         print(json.dumps({"page": str(page), "claims": json.loads(report.claims_json(outcomes))}, indent=1))
     else:

@@ -1,6 +1,10 @@
 """A report on disk: one page that stands alone, its claims as JSON, and every figure as files."""
 
-from collections.abc import Sequence
+import multiprocessing
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 from .._disk import StrPath, write_atomically
@@ -12,18 +16,44 @@ from ._page import Files, claims_json, figure_name, page
 
 
 def publish(
-    outcomes: Sequence[Outcome], folder: StrPath, title: str, progress: Update = lambda _: None, intro: str = ""
+    outcomes: Sequence[Outcome],
+    folder: StrPath,
+    title: str,
+    *,
+    intro: str = "",
+    progress: Update = lambda _: None,
+    workers: int = 1,
 ) -> Path:
-    """Write ``report.html``, ``claims.json`` and ``figures/`` into a folder; gives the page."""
-    folder, named = Path(folder), [(figure_name(o, i), f) for o in outcomes for i, f in enumerate(o.figures)]
+    """Write ``report.html``, ``claims.json`` and ``figures/`` into a folder; gives the page.
+
+    **workers**: processes that draw; a program that asks for more than one guards its start by ``__name__``.
+    """
+    folder = Path(folder)
+    named = {figure_name(o, i): figure for o in outcomes for i, figure in enumerate(o.figures)}
     files: Files = {}
-    for i, (name, figure) in enumerate(named):
-        files[name] = as_files(figure)
-        for form, data in files[name].items():
-            write_atomically(folder / "figures" / f"{name}.{form}", data)
-        progress((i + 1) / len(named))
+    with _mapping(min(workers, len(named))) as mapping:
+        for name, forms in zip(named, mapping(as_files, named.values()), strict=True):
+            files[name] = forms
+            for form, data in forms.items():
+                write_atomically(folder / "figures" / f"{name}.{form}", data)
+            progress(len(files) / len(named))
     write_atomically(folder / "claims.json", claims_json(outcomes).encode())
     return write_atomically(folder / "report.html", page(outcomes, title, intro=intro, files=files).encode())
+
+
+@contextmanager
+def _mapping(workers: int) -> Iterator[Callable]:
+    """``map``, or the same by several processes; Ctrl-C is for the parent, which ends them."""
+    if workers < 2:
+        yield map
+        return
+    start = multiprocessing.get_context("spawn")
+    ignore = (signal.SIGINT, signal.SIG_IGN)
+    pool = ProcessPoolExecutor(workers, mp_context=start, initializer=signal.signal, initargs=ignore)
+    try:
+        yield pool.map
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def as_files(figure: Figure) -> dict[str, bytes]:

@@ -26,7 +26,7 @@ def work(names: Sequence[str], preset: str, root: Path, workers: int | None, wat
     """Run experiments into the store at ``root``; gives what failed, with its traceback."""
     waiting = sorted(names, key=lambda name: LONGEST.index(name) if name in LONGEST else len(LONGEST))
     messages: queue.Queue = queue.Queue()
-    crew = [_Worker(preset, root, messages) for _ in range(min(len(waiting), workers or _cores()))]
+    crew = [_Worker(preset, root, messages) for _ in range(min(len(waiting), workers or cores()))]
     failed: dict[str, str] = {}
     try:
         for worker in crew:
@@ -49,7 +49,8 @@ def work(names: Sequence[str], preset: str, root: Path, workers: int | None, wat
     return failed
 
 
-def _cores() -> int:
+def cores() -> int:
+    """The processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
