@@ -4,6 +4,10 @@ import contextlib
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 Update = Callable[[float], None]
 """Called with the fraction that is done."""
@@ -15,13 +19,7 @@ def progress_bar(title: str, *, show: bool = True, steps: int | None = None) -> 
     if not show or not sys.stderr.isatty():
         yield lambda _: None
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
-    speed = [TextColumn("{task.fields[speed]}")] if steps else []
-    columns = [TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"), *speed]
-    columns += [TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn()]
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with _bars("{task.fields[speed]}" if steps else "") as bar:
         task = bar.add_task(title, total=1.0, speed="")
 
         def update(fraction: float) -> None:
@@ -40,12 +38,7 @@ def progress_board(title: str, names: Sequence[str], *, show: bool = True) -> It
     if not sys.stderr.isatty():
         yield _lines(len(names))
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
-    columns = [TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%")]
-    columns += [TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn()]
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+    with _bars() as bars:
         whole = bars.add_task(title, total=len(names))
         parts: dict[str, float] = dict.fromkeys(names, 0.0)
         shown = {}
@@ -58,6 +51,16 @@ def progress_board(title: str, names: Sequence[str], *, show: bool = True) -> It
             bars.update(whole, completed=sum(parts.values()))
 
         yield update
+
+
+def _bars(more: str = "") -> "Progress":
+    """Bars with time spent and time left, and one more column of text."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = [TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"), TextColumn(more)]
+    columns += [TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn()]
+    return Progress(*columns, console=Console(stderr=True), transient=True)
 
 
 def _lines(total: int) -> Callable[[str, float], None]:

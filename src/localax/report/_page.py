@@ -29,6 +29,7 @@ def page(outcomes: Sequence[Outcome], title: str, *, intro: str = "", files: Map
         members = [outcome for outcome in outcomes if outcome.chapter == chapter]
         parts += [f"<h2>The {_text(chapter)}</h2>" if chapter else "", _contents(members), _summary(members)]
     for chapter in chapters:
+        parts += [f'<h2 class="chapter">The {_text(chapter)}, one by one</h2>'] if len(chapters) > 1 else []
         parts += [_section(outcome, files) for outcome in outcomes if outcome.chapter == chapter]
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{_text(title)}</title>'

@@ -5,6 +5,8 @@ import os
 import sys
 import traceback
 
+import jax
+
 from ..store import Store
 from ._reproduce import run
 
@@ -23,6 +25,7 @@ def main(preset: str, root: str) -> None:
             tell(done=True)
         except Exception:
             tell(error=traceback.format_exc())
+        jax.clear_caches()  # compiled programs of one experiment serve no other, and add up to gigabytes
 
 
 if __name__ == "__main__":

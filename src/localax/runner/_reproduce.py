@@ -12,7 +12,10 @@ from ..store import Store
 from ._workers import work
 
 FILE = "outcome.npz"
-RESULTS = ("_math.py", "_types.py", "stimuli", "networks", "analysis", "theory", "training", "experiments")
+RESULTS = (
+    "_math.py", "_record.py", "_trajectory.py", "_types.py",
+    "stimuli", "networks", "analysis", "theory", "training", "experiments",
+)  # fmt: skip
 """The sources that decide what an experiment gives; a change anywhere else leaves stored outcomes valid."""
 
 

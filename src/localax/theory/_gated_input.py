@@ -8,6 +8,7 @@ fields of one pixel, where Eq. 36 of seed 000 is left blank.
 from collections.abc import Callable
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -15,15 +16,17 @@ from scipy import special
 
 from .._math import normal_nodes
 from .._settings import finite_array, wrong
-from .._types import Float
+from .._types import Array, Float
 from ..stimuli import AbstractCopula, AbstractNormalMap, AbstractStimulus, Erf, GaussianClone, Ising, Task
 from ._estimate import Estimate, batches, draw, exactly
 from ._joint import elliptical_constant, products, support
-from ._transfer import SUMMED, TERMS, ising_gate, series_gate
+from ._transfer import SUMMED, TERMS, AbstractGate, ising_gate, series_gate
 from ._x64 import require_x64
 
 Flat = Float[np.ndarray, "fields n"]
 METHODS = ("exact", "effective", "sampled")
+TOGETHER = 32
+"""Fields whose series are summed side by side; more would need memory and gain nothing."""
 
 
 def mean_gated_input(
@@ -117,16 +120,16 @@ def _ising(stimulus: AbstractStimulus, w: Flat, tolerance: float) -> Estimate | 
         return None
     terms = 256
     gate = ising_gate(stimulus, 1.0) if stimulus.size <= SUMMED else series_gate(stimulus, terms)
-    value, error = _each(gate, w)
-    while error.max() > tolerance and terms < 2 * TERMS:
+    value, error = map(np.array, _each(gate, jnp.asarray(w)))
+    while terms < 2 * TERMS and np.any(rough := error > tolerance):
         terms *= 2
-        value, error = _each(series_gate(stimulus, terms), w)
+        value[rough], error[rough] = _each(series_gate(stimulus, terms), jnp.asarray(w[rough]))
     return Estimate(value, np.broadcast_to(error[:, None], value.shape))
 
 
-def _each(gate: Any, w: Flat) -> tuple[np.ndarray, np.ndarray]:
-    value, error = jax.jit(jax.vmap(gate))(jnp.asarray(w))
-    return np.asarray(value), np.asarray(error)
+@eqx.filter_jit
+def _each(gate: AbstractGate, w: Float[Array, "fields n"]) -> tuple[Float[Array, "fields n"], Float[Array, " fields"]]:
+    return jax.lax.map(gate, w, batch_size=TOGETHER)
 
 
 def _finite(stimulus: AbstractStimulus, w: Flat, tolerance: float) -> Estimate | None:

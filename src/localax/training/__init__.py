@@ -5,6 +5,7 @@ from ._losses import LOSSES
 from ._records import RECORDS, Logarithmic, Snapshot
 from ._spec import SHELVES, Spec, member, read_spec
 from ._train import Estimate, estimate, flags, train
+from ._typed import typed_settings
 
 __all__ = [
     "ESTIMATORS",
@@ -24,4 +25,5 @@ __all__ = [
     "member",
     "read_spec",
     "train",
+    "typed_settings",
 ]
