@@ -26,7 +26,8 @@ from localax.networks import SingleReLU, SoftCommittee, Xavier
 from localax.training._estimators import Batch, Orbit, Plain
 from localax.training._loop import _step, start
 from localax.training._losses import mse
-from localax.training._train import _defaults, _prepare
+from localax.training._prepare import prepare
+from localax.training._train import _defaults
 
 if __package__:
     from ._measure import Competitor, Ratio, exactly, one_cpu, show, timed
@@ -43,7 +44,7 @@ def task(gain: float = 3.0) -> lx.Task:
 def step(network: Any = None, **settings: Any) -> Competitor:
     """One step of training, its data drawn from the key."""
     options = {**_defaults(), "steps": 1000, "batch": BATCH, "rate": 0.05, **settings}
-    run = _prepare(task(), network or SingleReLU(), **options)
+    run = prepare(task(), network or SingleReLU(), **options)
     state = start(run.problem, run.parameters)
 
     def once(key):

@@ -108,7 +108,7 @@ def _growth_rate(wave: np.ndarray, small: np.ndarray, interval: float) -> tuple[
     error is the jackknife's over networks.
     """
     before, after = wave[:, :-1], wave[:, 1:]
-    common = np.sum((before.conj() * after).real * small[:, :-1], axis=1)
+    common = np.sum(np.real(before.conj() * after) * small[:, :-1], axis=1)
     square = np.sum(np.abs(before) ** 2 * small[:, :-1], axis=1)
     without = np.log((common.sum() - common) / (square.sum() - square)) / interval
     error = np.sqrt((len(without) - 1) * without.var())

@@ -2,9 +2,10 @@
 
 from ._estimators import ESTIMATORS, AbstractEstimator, Antithetic, Orbit, Plain
 from ._losses import LOSSES
+from ._prepare import flags
 from ._records import RECORDS, Logarithmic, Snapshot
 from ._spec import SHELVES, Spec, member, read_spec
-from ._train import Estimate, estimate, flags, train
+from ._train import Cost, estimate, train
 from ._typed import typed_settings
 
 __all__ = [
@@ -14,7 +15,7 @@ __all__ = [
     "SHELVES",
     "AbstractEstimator",
     "Antithetic",
-    "Estimate",
+    "Cost",
     "Logarithmic",
     "Orbit",
     "Plain",
