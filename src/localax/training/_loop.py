@@ -31,7 +31,8 @@ class Problem(eqx.Module):
     stream: Stream
     rate: Array
     keys: Array
-    probe: tuple[Array, Array]
+    probe: tuple[Array, Array] | None
+    """Samples on which records are made, if any are."""
     criterion: Callable = eqx.field(static=True)
     optimiser: Callable = eqx.field(static=True)
     """From a rate to an optax optimiser."""
@@ -158,6 +159,8 @@ def _update(problem: Problem, task, data, rate, step, parameters, optimiser, ali
 
 def _record(problem: Problem, parameters: Parameters, previous: Parameters) -> dict[str, Any]:
     """The parameters and every record, of all networks."""
+    if not problem.records:
+        return {"parameters": parameters, "records": {}}
 
     def one(task, data, now, before):
         x, classes = data

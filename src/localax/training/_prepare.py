@@ -65,13 +65,14 @@ def prepare(
     parameters = _parameters(network, weights, seeds, settings, keys.shape[0], before, dtype)
     if network.outputs > 1 and network.outputs < len(tasks[0].stimuli):
         raise wrong("train", "network", f"{network.outputs} outputs", f"one output per class ({len(tasks[0].stimuli)})")
-    stacked = _of_type(_stacked(tasks) if swept_task else tasks[0], dtype)
+    stacked, records = _of_type(_stacked(tasks) if swept_task else tasks[0], dtype), chosen_records(options["record"])
     probe_key = jax.random.fold_in(jax.random.key(data_seed), 2**31 - 1)
+    probe_size = _probe_size(tasks[0], probe, stream)
     problem = Problem(
         stacked, network, estimators[0], stream,
         jnp.asarray(np.broadcast_to(rate, (settings,)) if settings else rate, dtype), keys,
-        draw_probe(stream, stacked, probe_key, _probe_size(tasks[0], probe, stream), swept_task),
-        chosen_loss(options["loss"], network.outputs), optimiser, chosen_records(options["record"]),
+        draw_probe(stream, stacked, probe_key, probe_size, swept_task) if records else None,
+        chosen_loss(options["loss"], network.outputs), optimiser, records,
         float(options["bound"]), bool(settings), swept_task,
     )  # fmt: skip
     offset = 0 if before is None else int(before.settings.get("reached", 0))
