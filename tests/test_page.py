@@ -94,4 +94,4 @@ def test_downloads_are_the_files_of_the_folder(page):
             assert file.read() == (folder / "figures" / f"one-1.{form}").read_bytes()
     with np.load(folder / "figures" / "one-1.npz") as arrays:
         np.testing.assert_array_equal(arrays["00 l a y"], RING)
-    assert (folder / "figures" / "one-2.csv").read_text().splitlines()[1:] == ["x,y", "1,2.5", "2,text"]
+    assert (folder / "figures" / "one-2.csv").read_text().splitlines() == ["x,y", "1,2.5", "2,text"]

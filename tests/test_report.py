@@ -86,7 +86,7 @@ def test_the_gallery_shows_every_stimulus_and_its_claim_can_fail():
     assert all(len(row) == 4 for row in result.figures[0].rows)
     assert done[-1] == 1.0
     assert result.claims[0].verdict == "holds"
-    assert _gallery.centred_claim(gallery.Settings(), [0.1, 7.0]).verdict == "does not hold"
+    assert _gallery.centred_claim(400, [0.1, 7.0]).verdict == "does not hold"
     histogram = result.figures[0].rows[0][3]
     width = np.diff(histogram.edges)
     assert np.sum(histogram.exact * width) == pytest.approx(1)  # Ising: all of its mass lies in the picture

@@ -48,11 +48,6 @@ class Case:
         """A as (unit, unit) blocks."""
         return np.swapaxes(self.moments.a.reshape(self.units, SIZE, self.units, SIZE), 1, 2)
 
-    def coupling(self) -> float:
-        """Largest entry of A between different units, over the largest of all."""
-        apart = self.blocks()[~np.eye(self.units, dtype=bool)]
-        return float(np.abs(apart).max() / np.abs(self.moments.a).max())
-
     def least_squares(self) -> np.ndarray:
         """A_kk^-1 b_k: regression of the label on the data that a gate lets through, (unit, pixel)."""
         drive = self.moments.b.reshape(self.units, SIZE)
@@ -91,7 +86,6 @@ def run(settings: Settings, key: Any, progress: Callable[[float], None]) -> Outc
         text=_text(cases, settings),
         figures=(_figure(cases), _table(cases)),
         claims=(
-            _block_claim(cases),
             _limit_claim(cases, settings),
             _constant_claim(cases),
             _path_claim(cases, settings),
@@ -116,14 +110,20 @@ def _case(network: GatedLinear, settings: Settings, key: Any) -> Case:
 
 def _text(cases: dict[str, Case], settings: Settings) -> str:
     scales = "; ".join(f"{name}: {case.scale().mean():.2f}" for name, case in cases.items())
-    ends = "; ".join(f"{c.paths.distance():.1%} ({c.paths.deviation():.1f} standard errors)" for c in cases.values())
+    ends = "; ".join(
+        f"{c.paths.distance()[-1]:.1%} ({c.paths.deviation()[-1]:.1f} standard errors; at most "
+        f"{c.paths.deviation().max():.1f} on the way)"
+        for c in cases.values()
+    )
+    cosine = min(case.cosine() for case in cases.values())
     return (
-        f"Seeds 000 and 001 say that behind exclusive gates every unit converges to least squares on the data that "
-        f"its gate lets through. On rings of {SIZE} spins, where all averages are sums over states, A is block "
-        "diagonal and the direction is right. But the network is a mean of K units, so a unit must be K times as "
-        f"large as least squares (measured {scales}). The closed form with this factor, and with signed constants "
-        f"where the notes have exp(C), is at the end of training {ends} from the mean over {settings.runs} streams "
-        "of data."
+        "Seeds 000 and 001 say that behind exclusive gates every unit converges to least squares on the data that "
+        f"its gate lets through. On rings of {SIZE} spins all averages are sums over states. Two exclusive gates are "
+        "never open together, so that A is block diagonal by definition. The directions of trained units and of "
+        f"least squares agree to {1 - cosine:.0e} of a cosine. But the network is a mean of K units, so a unit must "
+        f"be K times as large as least squares (measured {scales}). The closed form with this factor, and with "
+        f"signed constants where the notes have exp(C), is at the end of training {ends} from the mean over "
+        f"{settings.runs} streams of data."
     )
 
 
@@ -152,7 +152,7 @@ def _figure(cases: dict[str, Case]) -> Figure:
 def _table(cases: dict[str, Case]) -> Figure:
     rows = tuple(
         (name, case.units, f"{case.scale().min():.3f} to {case.scale().max():.3f}", f"{case.cosine():.5f}",
-         f"{case.paths.distance():.4f}", f"{case.unreachable()} of {case.units * SIZE}")
+         f"{case.paths.distance()[-1]:.4f}", f"{case.unreachable()} of {case.units * SIZE}")
         for name, case in cases.items()
     )  # fmt: skip
     columns = ("gates", "K", "trained over least squares", "cosine", "distance from the closed form", "no real C")
@@ -164,20 +164,6 @@ def _table(cases: dict[str, Case]) -> Figure:
 
 def _basis(settings: Settings) -> str:
     return f"one start a case, {settings.runs} independent streams, {settings.steps:,} steps, orbit gradients"
-
-
-def _block_claim(cases: dict[str, Case]) -> Claim:
-    coupling = max(case.coupling() for case in cases.values())
-    return Claim(
-        sentence="With exclusive gates A is block diagonal.",
-        source="seed 000, before Eq. 57",
-        reported="block diagonal",
-        measured=f"largest entry between different units: {coupling:.1e} of the largest entry",
-        rule="less than 1e-12, rounding",
-        basis="sums over all states",
-        verdict=decide(coupling < 1e-12),
-        expected="holds",
-    )
 
 
 def _limit_claim(cases: dict[str, Case], settings: Settings) -> Claim:
@@ -219,14 +205,14 @@ def _constant_claim(cases: dict[str, Case]) -> Claim:
 
 
 def _path_claim(cases: dict[str, Case], settings: Settings) -> Claim:
-    deviations = [case.paths.deviation() for case in cases.values()]
+    deviations = [case.paths.deviation().max() for case in cases.values()]
     return Claim(
         sentence="Gated linear networks follow w(t) = w* + exp(-t A/(K^2 tau))(w(0) - w*), with w* = K A^-1 b.",
         source="seed 000, Eqs. 51 to 56, corrected",
         reported="solution of Eq. 51",
-        measured=f"mean of the runs at the end {', '.join(f'{d:.1f}' for d in deviations)} standard errors away, "
-        f"{', '.join(f'{c.paths.distance():.2%}' for c in cases.values())} of the norm",
-        rule="within 5 standard errors in both cases",
+        measured=f"mean of the runs at most {', '.join(f'{d:.1f}' for d in deviations)} standard errors and "
+        f"{', '.join(f'{c.paths.distance().max():.2%}' for c in cases.values())} of the norm away at any record",
+        rule="within 5 standard errors at every record, in both cases",
         basis=_basis(settings),
         verdict=decide(max(deviations) < 5),
         expected="holds",

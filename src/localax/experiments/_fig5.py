@@ -19,7 +19,7 @@ from ._tasks import NARROW, SIZE, WIDE, kur, nlgp
 
 PAIRS = (WIDE, NARROW)
 CLEARLY, HIGH, LOW = -1.0, 0.8, 0.1
-"""Sufficiently negative: half-way from a Gaussian to the hypercube. IPR close to 1; IPR nearly zero: four times flat."""
+"""Sufficiently negative: half-way from a Gaussian to the hypercube; IPR close to 1; IPR nearly 0: four times flat."""
 STEADY = 0.05
 """A spread over seeds that is hardly visible on an axis from 0 to 1."""
 FAMILIES = {"NLGP(g)": nlgp, "Kur(k)": kur}

@@ -25,14 +25,17 @@ class Paths:
     def mean(self) -> np.ndarray:
         return self.trained.mean(0)
 
-    def deviation(self) -> float:
-        """Distance of the mean over runs from the closed form at the end, in standard errors of that mean."""
-        error = np.sqrt(self.trained[:, -1].var(0, ddof=1).sum() / len(self.trained))
-        return float(np.linalg.norm(self.mean[-1] - self.exact[-1]) / error)
+    def deviation(self, form: np.ndarray | None = None) -> np.ndarray:
+        """Distance of the mean over runs from a form (the closed one), in standard errors of that mean, at every record
+        but the common start."""
+        form = self.exact if form is None else form
+        error = np.sqrt(self.trained.var(0, ddof=1).sum((-2, -1)) / len(self.trained))
+        return (np.linalg.norm(self.mean - form, axis=(-2, -1)) / np.maximum(error, 1e-300))[1:]
 
-    def distance(self) -> float:
-        """The same, relative to the norm of the closed form."""
-        return float(np.linalg.norm(self.mean[-1] - self.exact[-1]) / np.linalg.norm(self.exact[-1]))
+    def distance(self, form: np.ndarray | None = None) -> np.ndarray:
+        """The same, relative to the norm of the mean run."""
+        form = self.exact if form is None else form
+        return (np.linalg.norm(self.mean - form, axis=(-2, -1)) / np.linalg.norm(self.mean, axis=(-2, -1)))[1:]
 
 
 def follow(

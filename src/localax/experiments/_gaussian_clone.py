@@ -12,7 +12,7 @@ from ..analysis import Kind, classify, ipr
 from ..stimuli import AbstractStimulus, Circulant, Copula, Normal, Task
 from ..theory import exact_flow, mode_fixed_points, winning_mode
 from ..training import train
-from ._neuron import NEURON
+from ._neuron import NEURON, orbit
 from ._seeds import seed_from, seeds_from
 from ._tasks import NARROW, WIDE, binary, ising, nlgp
 
@@ -116,8 +116,7 @@ def _text(pairs: list[Pair], settings: Settings) -> str:
         f"{1 / settings.size:.3f}. A clone's exact flow, which knows nothing but the covariances, gives the same and "
         f"ends flat. At the short lengthscales that end is far: the slowest mode dies at the rate {gap}, so that what "
         f"training shows there is a passing mixture of waves, which by chance can look concentrated as white noise can "
-        f"({pairs[1].localized()[1]} of {settings.starts}). Gradients are averages over all shifts and both signs of "
-        f"{settings.batch} samples a step."
+        f"({pairs[1].localized()[1]} of {settings.starts}). Every step has {orbit(settings.batch)}."
     )
 
 
@@ -146,8 +145,7 @@ def _table(pairs: list[Pair]) -> Figure:
 
 
 def _basis(settings: Settings) -> str:
-    steps = f"{settings.steps} steps of {settings.batch} samples with all their shifts and signs"
-    return f"{settings.starts} starts a task, {steps}"
+    return f"{settings.starts} starts a task, {settings.steps} steps of {orbit(settings.batch)}"
 
 
 def _localization_claim(pairs: list[Pair], settings: Settings) -> Claim:

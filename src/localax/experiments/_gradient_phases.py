@@ -19,6 +19,12 @@ SCALES = {"standard normal start": 1.0, "small start": float(np.sqrt(1e-3 * 2 / 
 """The notes' initial weights, and those of the paper (Xavier with scale 0.001)."""
 HANDOVER = 2.0
 """The quadratic term hands over when it is only this many times as long as f."""
+LOCALIZED = 0.5
+"""IPR from which a field has localized: one pixel has most of its energy."""
+SMALL, LARGE = 0.1, 0.5
+"""Relative errors of the velocity: Gaussian data would move the field the same way, and would not."""
+KEPT, TIMES = 0.3, 10
+"""f keeps its form while its error stays below the first; the velocity loses it if its error grows so many times."""
 MODES = 8
 
 
@@ -56,14 +62,28 @@ class Phases:
 
     def handover(self) -> np.ndarray:
         """Index of the first record, per start, at which the quadratic term no longer dominates."""
-        return np.argmax(self.ratio() < HANDOVER, axis=1)
-
-    def at_handover(self, values: np.ndarray) -> np.ndarray:
-        return np.take_along_axis(values, self.handover()[:, None], axis=1)[:, 0]
+        return _first(self.ratio() < HANDOVER)
 
     def localized(self) -> np.ndarray:
-        """Index of the first record, per start, of an IPR above one half."""
-        return np.argmax(np.asarray(ipr(jnp.asarray(self.fields))) > 0.5, axis=1)
+        """Index of the first record, per start, at which the field has localized."""
+        return _first(self.ipr() > LOCALIZED)
+
+    def ipr(self) -> np.ndarray:
+        return np.asarray(ipr(jnp.asarray(self.fields)))
+
+    def complete(self) -> np.ndarray:
+        """Which starts hand over and localize before the flow ends."""
+        return np.any(self.ratio() < HANDOVER, axis=1) & np.any(self.ipr() > LOCALIZED, axis=1)
+
+
+def _first(so: np.ndarray) -> np.ndarray:
+    """Index of the first record, per start, at which something is so; the last if it never is."""
+    return np.where(so.any(axis=1), np.argmax(so, axis=1), so.shape[1] - 1)
+
+
+def _at(records: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Values (start, time) at one record of each start."""
+    return np.take_along_axis(values, records[:, None], axis=1)[:, 0]
 
 
 def _length(vectors: np.ndarray) -> np.ndarray:
@@ -118,18 +138,20 @@ def _shrinkage(task: Task, phases: Phases) -> tuple[np.ndarray, np.ndarray]:
 
 def _text(large: Phases, small: Phases, settings: Settings) -> str:
     when, where = large.time[large.handover()], large.time[large.localized()]
+    first, error = small.ratio()[:, 0], large.error_of_drive()
+    leads = "f is the longer from the first step on" if first.max() < 1 else "f does not lead from the first step"
     return (
         f"Seed 003 says that at first the quadratic term shrinks the field, low frequencies first, that training looks "
-        f"Gaussian for this reason, and that f(w) takes over later. The exact flow on Ising data ({settings.starts} "
-        f"starts, no samples) agrees if weights start as standard normals: the quadratic term is "
-        f"{large.ratio()[:, 0].mean():.1f} times as long as f, hands over (ratio {HANDOVER:g}) at t = "
-        f"{when.mean():.1f}, and the field has localized at t = {where.mean():.1f}. Up to the handover Gaussian data "
-        f"would give the same velocity within {_worst_before(large):.1%}. From the paper's small weights there is no "
-        f"such phase: the ratio is {small.ratio()[:, 0].mean():.2f} at the start and f leads from the first step. "
-        f"And f never departs far from its Gaussian form: the error is {large.error_of_drive()[:, 0].mean():.0%} at "
-        f"the start, {large.at_handover(large.error_of_drive()).mean():.0%} at the handover and "
-        f"{large.error_of_drive()[:, -1].mean():.0%} at the end. What changes is that the two terms come to balance, "
-        f"and then this tenth is all that moves the field."
+        f"Gaussian for this reason, and that f(w) takes over later. In the exact flow on Ising data (no samples) from "
+        f"standard normal weights the quadratic term is {large.ratio()[:, 0].mean():.1f} times as long as f at the "
+        f"start, hands over (ratio {HANDOVER:g}) at t = {when.mean():.1f}, and the field has localized at t = "
+        f"{where.mean():.1f}; {large.complete().sum()} of {settings.starts} starts do both before t = "
+        f"{settings.time:g}. Up to the handover Gaussian data would give the same velocity within "
+        f"{_worst_before(large):.1%}. From the paper's small weights the ratio is {first.mean():.2f} at the start: "
+        f"{leads}. f itself is {error[:, 0].mean():.0%} from its Gaussian form at the start, "
+        f"{_at(large.handover(), error).mean():.0%} at the handover, {error[:, -1].mean():.0%} at the end and "
+        f"{error.max():.0%} at most. What changes is that the two terms come to balance, and then what f has beyond "
+        f"its Gaussian form is all that moves the field. Ising data alone were tried, at one pair of couplings."
     )
 
 
@@ -155,10 +177,8 @@ def _figure(phases: dict[str, Phases], shrinkage: tuple[np.ndarray, np.ndarray])
     measured, alone = shrinkage
     curves = {"quadratic term alone": alone, "flow": measured}
     rates = Lines("early shrinking of frequencies", np.arange(MODES), curves, xlabel="k", ylabel="rate")
-    power = np.asarray(ipr(jnp.asarray(phases["standard normal start"].fields)))[0]
-    other = np.asarray(ipr(jnp.asarray(phases["small start"].fields)))[0]
     time = phases["small start"].time[1:]
-    local = {"standard normal start": power[1:], "small start": other[1:]}
+    local = {name: p.ipr()[0, 1:] for name, p in phases.items()}
     return Figure(
         "Two terms of one gradient", (*rows, (rates, Lines("IPR of the field", time, local, xlabel="time", logx=True)))
     )
@@ -195,43 +215,45 @@ def _shrinking_claim(measured: np.ndarray, alone: np.ndarray, settings: Settings
         source="seed 003, footnote 3 ('Does this make sense?')",
         reported="a question",
         measured=f"rates of frequencies 0 to {MODES - 1}: {', '.join(f'{r:.2f}' for r in measured)}; (l0 + l1)/2: "
-        f"{', '.join(f'{r:.2f}' for r in alone)}",
-        rule="rates fall with the frequency and are within 25% of (l0 + l1)/2, from which f takes about a tenth",
+        f"{', '.join(f'{r:.2f}' for r in alone)}, from which f takes up to {off.max():.0%}",
+        rule="in the flow, which has f as well, the rate falls from each of these frequencies to the next",
         basis=_basis(settings),
-        verdict=decide(np.all(np.diff(measured) < 0) and off.max() < 0.25, np.all(np.diff(alone) < 0)),
+        verdict=decide(np.all(np.diff(measured) < 0)),
         expected="holds",
     )
 
 
 def _gaussian_claim(large: Phases, settings: Settings) -> Claim:
-    late = np.take_along_axis(large.error_of_velocity(), large.localized()[:, None], axis=1)
+    late = _at(large.localized(), large.error_of_velocity())
     return Claim(
         sentence="The dynamics are those of Gaussian data until the quadratic term is of the order of f(w), and not "
         "after.",
         source="seed 003, section 2",
         reported="a Gaussian approximation empirically always holds early in training",
         measured=f"relative error of the velocity: at most {_worst_before(large):.3f} before the handover, "
-        f"{late.min():.2f} or more when the field localizes",
-        rule="below 0.1 at every record before the handover, above 0.5 when the IPR passes one half, at every start",
+        f"{late.min():.2f} or more when the field localizes; {large.complete().sum()} of {settings.starts} starts hand "
+        "over and localize",
+        rule=f"every start hands over and localizes; the error is below {SMALL} at every record before the handover "
+        f"and above {LARGE} when the IPR passes {LOCALIZED}",
         basis=_basis(settings),
-        verdict=decide(_worst_before(large) < 0.1 and late.min() > 0.5),
+        verdict=decide(large.complete().all() and _worst_before(large) < SMALL and late.min() > LARGE),
         expected="holds",
     )
 
 
 def _reason_claim(large: Phases, settings: Settings) -> Claim:
     drive, velocity = large.error_of_drive(), large.error_of_velocity()
-    end = np.take_along_axis(velocity, large.localized()[:, None], axis=1)[:, 0]
+    end = _at(large.localized(), velocity)
     return Claim(
         sentence="The Gaussian phase ends because f(w) is no longer negligible, not because f(w) itself changes form.",
         source="seed 003, section 2",
         reported="the first term is no longer negligible, and the dynamics are no longer Gaussian",
         measured=f"from the start to localization the error of f goes from {drive[:, 0].mean():.3f} to "
-        f"{np.take_along_axis(drive, large.localized()[:, None], axis=1).mean():.3f}, that of the velocity from "
+        f"{_at(large.localized(), drive).mean():.3f} (at most {drive.max():.3f}), that of the velocity from "
         f"{velocity[:, 0].mean():.3f} to {end.mean():.2f}",
-        rule="the error of f never exceeds 0.3, while that of the velocity grows by more than ten times, at every "
-        "start",
+        rule=f"the error of f never exceeds {KEPT}, while that of the velocity grows by more than {TIMES} times, at "
+        "every start, all of which localize",
         basis=_basis(settings),
-        verdict=decide(drive.max() < 0.3 and np.min(end / velocity[:, 0]) > 10),
+        verdict=decide(large.complete().all() and drive.max() < KEPT and np.min(end / velocity[:, 0]) > TIMES),
         expected="holds",
     )

@@ -11,17 +11,19 @@ import numpy as np
 from .. import theory
 from .._record import Claim, Fields, Figure, Outcome, Scatter, Table, decide
 from ..analysis import peak
-from ..networks import Authors
 from ..stimuli import Task
-from ..training import train
-from ._expansions import taylor
-from ._neuron import NEURON, authors_start
+from ._expansions import SLOPE, Cubic, figure_code, taylor
+from ._fig8 import SIZE as FIGURE_8
+from ._neuron import NEURON, apart, authors_start, trained_as_authors
 from ._seeds import seeds_from
 from ._tasks import NARROW, SIZE, ising, nlgp
 
 REPORTED, OF = 26, 28
 ENOUGH = REPORTED - 2 * float(np.sqrt(REPORTED * (OF - REPORTED) / OF))
 """What is reported less two binomial standard deviations."""
+FAR = SIZE / 8
+"""Pixels from which two peaks differ substantially: half the mean distance of two pixels chosen at random."""
+STARTS = f"the authors' {OF} initialisations"
 STATED, FITTING = 500, 10_000
 """Batches: of the paper's Ising run, and of its runs on NLGP data."""
 
@@ -61,6 +63,11 @@ class Case:
         """Per data seed, in how many initialisations the rule is right, or no more than some pixels off."""
         return np.sum(apart(self.predicted[rule], self.trained[batch]) <= within, axis=-1)
 
+    def misses(self, rule: str, batch: int) -> np.ndarray:
+        """How far off the rule is where it is wrong, in pixels."""
+        off = apart(self.predicted[rule], self.trained[batch])
+        return off[off > 0]
+
     def ceiling(self, batch: int) -> tuple[float, float]:
         """Matches between two runs that differ in their data alone, and the most that any prediction can expect.
 
@@ -70,11 +77,6 @@ class Case:
         runs = self.trained[batch]
         agreement = float(np.mean([np.mean(a == b) for a, b in combinations(runs, 2)]))
         return OF * agreement, OF * float(np.sqrt(agreement))
-
-
-def apart(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Distance on the ring, in pixels."""
-    return np.abs((a - b + SIZE // 2) % SIZE - SIZE // 2)
 
 
 def run(settings: Settings, key: Any, progress: Callable[[float], None]) -> Outcome:
@@ -87,10 +89,10 @@ def run(settings: Settings, key: Any, progress: Callable[[float], None]) -> Outc
     first = _case("Ising", spins, settings.spins, settings, keys[0], {"exact flow": _peaks(exact.final)})
     progress(0.5)
     second = _case(f"NLGP({settings.gain:g})", fields, settings.fields, settings, keys[1], {})
-    basis = f"the authors' {OF} initialisations, {settings.steps} steps at rate {settings.rate:g}, plain batches"
+    basis = f"{STARTS}, {settings.steps} steps at rate {settings.rate:g}, plain batches"
     claims = (
         _match_claim(first, STATED, basis, "does not hold"),
-        _noiseless_claim(first, basis),
+        _noiseless_claim(first),
         _match_claim(second, FITTING, basis, "holds"),
     )
     figures = (_figure(first, second), _table(first, second))
@@ -99,9 +101,11 @@ def run(settings: Settings, key: Any, progress: Callable[[float], None]) -> Outc
 
 def _case(name: str, task: Task, plan: Any, settings: Settings, key: Any, known: dict[str, np.ndarray]) -> Case:
     start, end = authors_start(range(OF)), settings.steps * settings.rate
+    law = task.stimuli[1]
+    linear = Cubic(np.asarray(SLOPE), np.asarray(0.0))
+    amplifiers = {"Eq. 5": None, "Eq. 5, Taylor": taylor(law), "figure's code": figure_code(law), "linear phi": linear}
     flows = {
-        "Eq. 5": theory.effective_flow(task, start, times=[end]).final,
-        "Eq. 5, Taylor": theory.effective_flow(task, start, times=[end], amplifier=taylor(task.stimuli[1])).final,
+        rule: theory.effective_flow(task, start, times=[end], amplifier=phi).final for rule, phi in amplifiers.items()
     }
     trained, last = {}, flows["Eq. 5"]
     for i, (batch, repeats) in enumerate(plan):
@@ -112,19 +116,10 @@ def _case(name: str, task: Task, plan: Any, settings: Settings, key: Any, known:
 
 
 def _trained(task: Task, batch: int, settings: Settings, seed: int) -> np.ndarray:
-    return train(
-        task,
-        NEURON,
-        steps=settings.steps,
-        batch=batch,
-        rate=settings.rate,
-        seeds=OF,
-        data_seed=seed,
-        init=Authors(),
+    return trained_as_authors(
+        task, steps=settings.steps, batch=batch, rate=settings.rate, seeds=OF, data_seed=seed,
         save_every=settings.steps,
-        record=(),
-        progress=False,
-    ).final
+    ).final  # fmt: skip
 
 
 def _peaks(w: np.ndarray) -> np.ndarray:
@@ -209,36 +204,43 @@ def _text(first: Case, second: Case, basis: str) -> str:
         f"agree in {between:.1f} of {OF}, so that no prediction can expect more than {ceiling:.1f}; Eq. 5 has "
         f"{first.matches('Eq. 5', STATED).mean():.1f}, the exact flow itself "
         f"{first.matches('exact flow', STATED).mean():.1f}. Against the exact flow, without noise, Eq. 5 is right in "
-        f"{still}. What gives the reported number is {second.name} at lengthscales ({NARROW[0]:g}, {NARROW[1]:g}) and "
-        f"batches of {FITTING:,}, the data of figure 8, which the section cites for its misses: "
-        f"{_joined(second.matches('Eq. 5', FITTING))} of {OF} over data seeds. Measured with {basis}; the ceilings "
-        f"rest on {len(first.trained[STATED])} and {len(second.trained[FITTING])} data seeds."
+        f"{still}. Eq. 5 on {second.name} at lengthscales ({NARROW[0]:g}, {NARROW[1]:g}) and "
+        f"batches of {FITTING:,} has {_joined(second.matches('Eq. 5', FITTING))} of {OF} over data seeds, misses "
+        f"{_median(second.misses('Eq. 5', FITTING)):.0f} pixels apart in the median. These are the gain and "
+        f"the lengthscales of figure 8, which the section cites for its misses, on {SIZE} pixels as in figure 3 where "
+        f"figure 8 has {FIGURE_8}. Measured with {basis}; the ceilings rest on {len(first.trained[STATED])} and "
+        f"{len(second.trained[FITTING])} data seeds."
     )
+
+
+def _median(misses: np.ndarray) -> float:
+    return float(np.median(misses)) if misses.size else 0.0
 
 
 def _match_claim(case: Case, batch: int, basis: str, expected: Any) -> Claim:
     found, (between, ceiling) = {rule: case.matches(rule, batch) for rule in case.predicted}, case.ceiling(batch)
-    far = apart(case.predicted["Eq. 5"], case.trained[batch])
-    holds = expected == "holds"
+    enough, far = found["Eq. 5"].mean() > ENOUGH, _median(case.misses("Eq. 5", batch))
     shown = "; ".join(f"{rule}: {_joined(counts)}" for rule, counts in found.items())
     return Claim(
-        sentence=f"The peaks of integrated and trained fields match exactly in {REPORTED} of {OF} initialisations; "
-        f"{case.name}, batch {batch:,}.",
+        sentence=f"The peaks of integrated and trained fields match exactly in {REPORTED} of {OF} initialisations, and "
+        f"differ substantially in the others; {case.name}, batch {batch:,}.",
         source="seed 004, section 4.2",
         reported=f"{REPORTED} of {OF}, for Ising; where they differ, substantially",
-        measured=f"{shown}; between two runs {between:.1f}, ceiling {ceiling:.1f}; median distance of "
-        f"the misses of Eq. 5: {np.median(far[far > 0]) if np.any(far) else 0:.0f} px",
-        rule=f"Eq. 5 right in more than {ENOUGH:.1f}, two binomial deviations below {REPORTED}; mean over data seeds",
+        measured=f"{shown}; between two runs {between:.1f}, ceiling {ceiling:.1f}; median distance of the "
+        f"{case.misses('Eq. 5', batch).size} misses of Eq. 5: {far:.0f} px",
+        rule=f"Eq. 5 right in more than {ENOUGH:.1f}, two binomial deviations below {REPORTED}, in the mean over data "
+        f"seeds, and its misses {FAR:g} pixels or more off in the median, half of what chance gives; in part: the "
+        "former alone",
         basis=f"{basis}, {len(case.trained[batch])} data seeds",
-        verdict=decide(found["Eq. 5"].mean() > ENOUGH),
+        verdict=decide(enough and far >= FAR, enough),
         expected=expected,
-        reason="That these data are behind the report is inferred from the numbers; the paper names Ising data."
-        if holds
-        else "The noise of the batch chooses the pixel; the ceiling it sets is below the report for any prediction.",
+        reason="The noise of the batch chooses the pixel; the ceiling it sets is below the report for any prediction."
+        if ceiling < ENOUGH
+        else "That these data are behind the report is inferred from the numbers; the paper names Ising data.",
     )
 
 
-def _noiseless_claim(case: Case, basis: str) -> Claim:
+def _noiseless_claim(case: Case) -> Claim:
     off = apart(case.predicted["Eq. 5"], case.predicted["exact flow"])
     short = apart(case.predicted["Eq. 5, Taylor"], case.predicted["exact flow"])
     exact, near = int(np.sum(off == 0)), int(np.sum(off <= 1))
@@ -249,7 +251,7 @@ def _noiseless_claim(case: Case, basis: str) -> Claim:
         measured=f"against the exact flow {exact} of {OF}, within one pixel {near}; expanded to third order "
         f"{np.sum(short == 0)} and {np.sum(short <= 1)}",
         rule=f"more than {ENOUGH:.1f} exact; in part: more than that within one pixel",
-        basis=f"{basis.split(',')[0]}, no samples",
+        basis=f"{STARTS}, no samples",
         verdict=decide(exact > ENOUGH, near > ENOUGH),
         expected="holds in part",
         reason="The integrated field is a few pixels wide where the exact one has a single peak.",

@@ -8,7 +8,6 @@ import jax
 import numpy as np
 
 from .._record import Claim, Fields, Figure, Outcome, Scatter, Table, decide
-from ..networks import SoftCommittee, Xavier
 from ..stimuli import Gaussian, Task
 from ..theory import (
     DominanceRow,
@@ -17,13 +16,15 @@ from ..theory import (
     difference_of_means,
     gabor_candidates,
 )
-from ..training import train
-from ._seeds import seed_from, seeds_from
+from ._seeds import seed_from
+from ._single_neurons import centred, final_fields
 from ._tasks import SIZE, WIDE, binary, nlgp
 
 GAINS = {"Gaussian": 0.01, "gain 100": 100.0}
 LOCAL = ("bump(1)", "bump(2)", "gabor(1, 16)", "one pixel's gate")
 """Localized fields; the Gabor is a bump with weak flanks of the other sign."""
+CLOSE = 0.001
+"""Of a probability in closed form: a trained field keeps some noise, which costs it less than this."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,10 @@ Groups = dict[str, tuple[np.ndarray, np.ndarray, np.ndarray | None]]
 
 def run(settings: Settings, key: Any, progress: Callable[[float], None]) -> Outcome:
     """Candidates, trained neurons and optimised fields, at one place and averaged over places."""
-    learned = _learned(settings, jax.random.fold_in(key, 0))
+    learned = final_fields(
+        [nlgp(gain) for gain in GAINS.values()], jax.random.fold_in(key, 0), seeds=settings.seeds,
+        steps=settings.steps, batch=settings.batch, rate=0.1,
+    )  # fmt: skip
     progress(0.3)
     fields, tables = {}, {}
     for i, (name, task) in enumerate(dominance_tasks().items()):
@@ -68,17 +72,7 @@ def run(settings: Settings, key: Any, progress: Callable[[float], None]) -> Outc
 
 
 def dominance_tasks() -> dict[str, Task]:
-    return {"Gaussian": binary(*(Gaussian(SIZE, xi) for xi in WIDE)), "gain 100": nlgp(100.0)}
-
-
-def _learned(settings: Settings, key: Any) -> np.ndarray:
-    """Fields of single ReLU neurons after training, (task, seed, pixel)."""
-    run = train(
-        [nlgp(gain) for gain in GAINS.values()], SoftCommittee(1), steps=settings.steps, batch=settings.batch,
-        rate=0.1, seeds=seeds_from(key, settings.seeds), data_seed=seed_from(key), init=Xavier(1e-3),
-        estimator="orbit", save_every=settings.steps, record=(), progress=False,
-    )  # fmt: skip
-    return run.final[:, :, 0]
+    return {"Gaussian": binary(*(Gaussian(SIZE, xi) for xi in WIDE)), "gain 100": nlgp(GAINS["gain 100"])}
 
 
 def _candidates(task: Task, learned: np.ndarray, settings: Settings, key: Any) -> dict[str, np.ndarray]:
@@ -106,22 +100,36 @@ def _mean_learned(rows: Rows) -> tuple[float, float]:
     return float(np.mean([row.pointwise for row in found])), max(row.pointwise_error for row in found)
 
 
+def _missing(rows: Rows) -> tuple[float, float]:
+    """How far the trained neurons are below the best of all fields, and what would be noise."""
+    own, error = _mean_learned(rows)
+    best = _best(rows)
+    noise = np.hypot(error, best.pointwise_error)
+    return best.pointwise - own, float(5 * noise if noise > 0 else CLOSE)
+
+
 def _text(tables: dict[str, Rows], settings: Settings) -> str:
     sharp, smooth = tables["gain 100"], tables["Gaussian"]
+    waves, flat = sharp["gabor(2, 8)"].pointwise, sharp["constant"].pointwise
+    found = [name for name, rows in tables.items() if _missing(rows)[0] < _missing(rows)[1]]
+    prefers = "prefers" if smooth["bump(2)"].averaged > smooth["constant"].averaged else "does not prefer"
     return (
         "Seed 002 proposes that a unit looks for the field w that maximises P(|<w,X1>| > |<w,X0>|) (Eq. 9), notes "
         "that the difference of variances asks for the constant, and wants to know whether Gabors are better. At "
-        f"gain 100 they are: a narrow bump reaches {sharp['bump(1)'].pointwise:.3f}, with weak flanks "
+        f"gain {GAINS['gain 100']:g} a narrow bump reaches {sharp['bump(1)'].pointwise:.3f}, with weak flanks "
         f"{sharp['gabor(1, 16)'].pointwise:.3f}, the field behind one pixel's gate "
         f"{sharp[LOCAL[3]].pointwise:.3f} and a trained ReLU neuron {_mean_learned(sharp)[0]:.3f}, the constant "
         f"{sharp['constant'].pointwise:.3f} (standard errors {sharp['constant'].pointwise_error:.3f}, "
-        f"{settings.samples:,} pairs). Gabors that oscillate within their window are no better than the constant "
-        f"(width 2, period 8: {sharp['gabor(2, 8)'].pointwise:.3f}). On Gaussian data, in closed form, the constant is "
-        f"best ({smooth['constant'].pointwise:.4f}) and training finds it. Ascent on Eq. 9 itself from noise ends at "
-        f"{sharp['optimised from noise'].pointwise:.3f} with a localized field at gain 100. So Eq. 9 foretells what "
-        "training does on both data. Eq. 6, the average over places from which it is said to follow, does not: it "
-        f"prefers localized fields on Gaussian data too ({smooth['bump(2)'].averaged:.2f} against "
-        f"{smooth['constant'].averaged:.2f})."
+        f"{settings.samples:,} pairs). A Gabor that oscillates within its window (width 2, period 8) is "
+        f"{'better' if waves > flat else 'no better'} than the constant ({waves:.3f}). On Gaussian data, in closed "
+        f"form, the constant has {smooth['constant'].pointwise:.4f}, the best of all fields "
+        f"{_best(smooth).pointwise:.4f} and a trained neuron {_mean_learned(smooth)[0]:.4f}. Ascent on Eq. 9 itself "
+        f"from noise ends at {sharp['optimised from noise'].pointwise:.3f} at the high gain, with a field of IPR "
+        f"{sharp['optimised from noise'].ipr:.2f}. Training finds the field of largest dominance, as far as it can be "
+        f"told, on {len(found)} of {len(tables)} data ({', '.join(found) or 'none'}). Eq. 6, the average over places "
+        f"from which Eq. 9 is said to follow, {prefers} a localized field on Gaussian data "
+        f"({smooth['bump(2)'].averaged:.2f} against {smooth['constant'].averaged:.2f} for the constant). Only named "
+        "candidates and two ascents were compared, not all fields."
     )
 
 
@@ -137,15 +145,9 @@ def _figure(tables: dict[str, Rows], fields: dict[str, dict[str, np.ndarray]]) -
             for n in shown
         }
         scatter = Scatter(f"{name}: two objectives", groups, xlabel="at one place (Eq. 9)", ylabel="averaged (Eq. 6)")
-        curves = np.stack([_centred(fields[name][n]) for n in shown[4:]])
+        curves = centred(np.stack([fields[name][n] / np.linalg.norm(fields[name][n]) for n in shown[4:]]))
         rows.append((scatter, Fields(f"{name}: fields", curves, ("learned", "optimised"))))
     return Figure("Probability dominance of fields", tuple(rows))
-
-
-def _centred(field: np.ndarray) -> np.ndarray:
-    """Of unit norm, with its peak positive and in the middle."""
-    at = int(np.argmax(np.abs(field)))
-    return np.roll(field, SIZE // 2 - at) * np.sign(field[at]) / np.linalg.norm(field)
 
 
 def _table(tables: dict[str, Rows]) -> Figure:
@@ -220,20 +222,19 @@ def _gabor_claim(tables: dict[str, Rows], settings: Settings) -> Claim:
 
 
 def _learned_claim(tables: dict[str, Rows], settings: Settings) -> Claim:
-    found = {name: (*_mean_learned(rows), _best(rows)) for name, rows in tables.items()}
+    found = {name: _missing(rows) for name, rows in tables.items()}
     return Claim(
         sentence="Training finds the field of largest dominance at one place.",
         source="seed 002, Eq. 9",
         reported="the optimization problem the model is solving",
         measured="; ".join(
-            f"{name}: learned {own:.4f}, best of all {best.pointwise:.4f} ({best.name})"
-            for name, (own, _, best) in found.items()
+            f"{name}: learned {_mean_learned(tables[name])[0]:.4f}, best of all {_best(tables[name]).pointwise:.4f} "
+            f"({_best(tables[name]).name}), noise up to {noise:.4f}"
+            for name, (_, noise) in found.items()
         ),
-        rule="no field, optimised ones included, is above the trained neurons by 5 standard errors, or 0.001 where "
-        "exact",
+        rule="no field, optimised ones included, is above the trained neurons by 5 standard errors, or by "
+        f"{CLOSE} where probabilities are exact",
         basis=f"{settings.seeds} trained neurons on each data, {settings.samples:,} pairs of samples at gain 100",
-        verdict=decide(
-            all(b.pointwise - own < 5 * np.hypot(e, b.pointwise_error) + 1e-3 for own, e, b in found.values())
-        ),
+        verdict=decide(all(gap < noise for gap, noise in found.values())),
         expected="holds",
     )

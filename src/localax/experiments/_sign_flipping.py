@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from .._record import Claim, Fields, Figure, Lines, Outcome, Table, decide
+from .._record import Claim, Fields, Figure, Heatmap, Lines, Outcome, Table, decide
 from .._trajectory import Trajectory
 from ..analysis import excess_kurtosis, gate_agreement, ipr, preactivations, uniform_gate_agreement
 from ..networks import SoftCommittee, Xavier
@@ -16,6 +16,12 @@ from ._seeds import seed_from
 from ._tasks import nlgp
 
 GAUSSIAN = 0.01
+PRINTED_STEPS, PRINTED_BATCH = 5000, 10_000
+"""Of the notes' run."""
+RARE = 0.05
+"""A very small fraction of the data: one sample in twenty, where a gate drawn anew would flip for every second."""
+STABLE = 0.9
+"""Share of samples without any flip from which gates may be taken as fixed: an error that a fit would show."""
 
 
 @dataclass(frozen=True)
@@ -39,11 +45,13 @@ PRESETS = {"quick": Settings(), "paper": Settings(steps=5000, batch=128, samples
 
 @dataclass(frozen=True)
 class Gates:
-    """One condition: agreement from each record to the next and over the last four fifths, by unit."""
+    """One condition: agreement from each record to the next, over the last four fifths and over all records, by
+    unit."""
 
     name: str
     agreement: np.ndarray
     uniform: np.ndarray
+    always: np.ndarray
     kurtosis: np.ndarray
     fields: np.ndarray
 
@@ -84,7 +92,7 @@ def run(settings: Settings, key: Any, progress: Callable[[float], None]) -> Outc
     return Outcome(
         title="How often gates flip",
         text=_text(settings, conditions),
-        figures=(_figure(conditions, time), _units_figure(conditions, time), _table(conditions)),
+        figures=(_figure(conditions, time), _units_figure(settings, conditions, time), _table(conditions)),
         claims=(
             _rare_claim(settings, conditions),
             _rarer_claim(settings, conditions),
@@ -95,11 +103,14 @@ def run(settings: Settings, key: Any, progress: Callable[[float], None]) -> Outc
 
 def _measured(name: str, trajectory: Trajectory, i: int, x: np.ndarray) -> Gates:
     weights = trajectory.weights[i, 0]
-    h = preactivations(weights, x)
+    h = np.asarray(preactivations(weights, x))
+    late, start = h.copy(), len(weights) // 5
+    late[:start] = late[start]  # of the same shape as all records, which serves one compilation
     return Gates(
         name,
         np.asarray(gate_agreement(h)),
-        np.asarray(uniform_gate_agreement(h[len(weights) // 5 :])),
+        np.asarray(uniform_gate_agreement(late)),
+        np.asarray(uniform_gate_agreement(h)),
         np.asarray(excess_kurtosis(h)),
         weights[-1],
     )
@@ -129,20 +140,27 @@ def _quartiles(values: np.ndarray) -> dict[str, np.ndarray]:
     return {"median unit": middle, "least": low, "greatest": high}
 
 
-def _units_figure(conditions: list[Gates], time: np.ndarray, count: int = 4) -> Figure:
-    """The last condition unit by unit."""
-    gates, clock = conditions[-1], time[-1]
-    order = np.argsort(-gates.ipr)[:: max(len(gates.ipr) // count, 1)][:count]
-    agreement = tuple(Lines(f"p(t), unit {u}", clock[1:], {"p(t)": gates.agreement[:, u]}) for u in order)
-    kurtosis = tuple(Lines("excess kurtosis", clock, {"kurtosis": gates.kurtosis[:, u]}, xlabel="time") for u in order)
-    fields = tuple(Fields(f"final field, p_unif {gates.uniform[u]:.2f}", gates.fields[u : u + 1]) for u in order)
-    return Figure(f"Units one by one: {gates.name}", (agreement, kurtosis, fields))
+def _units_figure(settings: Settings, conditions: list[Gates], time: np.ndarray) -> Figure:
+    """Every hidden unit, the most local first."""
+    rows = []
+    for gates, clock in zip(conditions, time, strict=True):
+        order = np.argsort(-gates.ipr)
+        extent = (float(clock[0]), float(clock[-1]), 0.5, settings.units + 0.5)
+        flips, kurtosis = 1 - gates.agreement[:, order].T, gates.kurtosis[:, order].T
+        rows.append(
+            (
+                Heatmap("1 - p(t)", flips, "time", "unit", extent),
+                Heatmap("excess kurtosis", kurtosis, "time", "unit", extent),
+                Fields("final fields", gates.fields[order]),
+            )
+        )
+    return Figure("Unit by unit", tuple(rows), labels=tuple(g.name.replace(", ", "\n") for g in conditions))
 
 
 def _table(conditions: list[Gates]) -> Figure:
     rows = tuple(
         (g.name, f"{g.early:.4f}", f"{g.late:.4f}", f"{g.agreement.min():.3f}", f"{g.uniform.mean():.3f}",
-         f"{g.uniform.min():.3f}", f"{g.ipr.max():.3f}")
+         f"{g.uniform.min():.3f}", f"{g.always.mean():.3f}", f"{g.ipr.max():.3f}")
         for g in conditions
     )  # fmt: skip
     columns = (
@@ -152,6 +170,7 @@ def _table(conditions: list[Gates]) -> Figure:
         "least p",
         "p_unif, last 4/5",
         "least unit",
+        "p_unif, all records",
         "largest IPR",
     )
     return Figure("Gates in numbers", ((Table("", columns, rows),),))
@@ -160,18 +179,19 @@ def _table(conditions: list[Gates]) -> Figure:
 def _text(settings: Settings, conditions: list[Gates]) -> str:
     printed, _, _, local = conditions
     return (
-        f"The notes ask how often the gate 1(<w, x> >= 0) of a hidden unit changes its mind about a sample, since a "
-        f"gated linear network with fixed gates stands or falls with it. At their setting a unit keeps its gate from "
-        f"one look to the next ({settings.every} steps) for {printed.early:.4f} of the samples in the first fifth of "
-        f"training and {printed.late:.4f} in the last; {printed.uniform.mean():.3f} of the samples never see a flip "
-        f"in the last four fifths. But with the mean over {settings.units} units and a rate of "
+        "The notes ask how often the gate 1(<w, x> >= 0) of a hidden unit changes its mind about a sample, since a "
+        f"gated linear network with fixed gates stands or falls with it. At their rate and gain ({settings.steps:,} "
+        f"of their {PRINTED_STEPS:,} steps) a unit keeps its gate from one look to the next ({settings.every} steps) "
+        f"for {printed.early:.4f} of the samples in the first fifth of training and {printed.late:.4f} in the last; "
+        f"{printed.uniform.mean():.3f} of the samples never see a flip in the last four fifths, and "
+        f"{printed.always.mean():.3f} in the whole run. But with the mean over {settings.units} units and a rate of "
         f"{settings.printed_rate:g} that run is short: no field has an IPR above {printed.ipr.max():.2f}. At rate "
-        f"{settings.long_rate:g} and gain {settings.gain:g} fields do localize (IPR up to {local.ipr.max():.2f}), the "
-        f"kurtosis of their preactivations moves from {np.median(local.kurtosis[0]):.2f} to "
-        f"{np.median(local.kurtosis[-1]):.2f}, p(t) goes from {local.early:.4f} to {local.late:.4f} and "
-        f"{local.uniform.mean():.3f} of the samples see no flip in the last four fifths. One network of "
-        f"{settings.units} units a condition, {settings.samples} samples; gradients averaged over all shifts and "
-        f"signs of {settings.batch} samples instead of a batch of 10,000."
+        f"{settings.long_rate:g} and gain {settings.gain:g} the IPR reaches {local.ipr.max():.2f}, the kurtosis of "
+        f"their preactivations moves from {np.median(local.kurtosis[0]):.2f} to {np.median(local.kurtosis[-1]):.2f}, "
+        f"p(t) goes from {local.early:.4f} to {local.late:.4f} and {local.uniform.mean():.3f} of the samples see no "
+        f"flip in the last four fifths ({local.always.mean():.3f} in the whole run). One network of {settings.units} "
+        f"units a condition, {settings.samples} samples; gradients averaged over all shifts and signs of "
+        f"{settings.batch} samples instead of a batch of {PRINTED_BATCH:,}."
     )
 
 
@@ -192,9 +212,9 @@ def _rare_claim(settings: Settings, conditions: list[Gates]) -> Claim:
         reported="p(t) near 1",
         measured="largest share that flips in one interval, mean of units: "
         + "; ".join(f"{g.name}: {g.worst:.4f}" for g in conditions),
-        rule="at most .05 in every interval and condition; in part: at the notes' rate",
+        rule=f"at most {RARE} in every interval and condition; in part: at the notes' rate",
         basis=_basis(settings),
-        verdict=decide(all(g.worst <= 0.05 for g in conditions), all(g.worst <= 0.05 for g in conditions[:2])),
+        verdict=decide(all(g.worst <= RARE for g in conditions), all(g.worst <= RARE for g in conditions[:2])),
         expected="holds",
     )
 
@@ -218,13 +238,14 @@ def _stable_claim(settings: Settings, conditions: list[Gates]) -> Claim:
     kept = [float(g.uniform.mean()) for g in conditions]
     return Claim(
         sentence="The gates stabilize relatively early on.",
-        source="seed 000, section 5.1, and seed 001, Eq. 79",
+        source="seed 000, section 5.2, and seed 001, Eq. 79",
         reported="but there is still some flipping, so that fixed gates cannot be trusted",
         measured="share of samples without a flip in the last four fifths, mean of units: "
-        + "; ".join(f"{g.name}: {share:.3f}" for g, share in zip(conditions, kept, strict=True)),
-        rule="at least .9 in every condition; in part: at least .9 in the condition of the figure",
+        + "; ".join(f"{g.name}: {share:.3f}" for g, share in zip(conditions, kept, strict=True))
+        + f"; in the whole run at least {min(g.always.mean() for g in conditions):.3f}",
+        rule=f"at least {STABLE} in every condition; in part: in the condition of the figure",
         basis=_basis(settings),
-        verdict=decide(min(kept) >= 0.9, kept[0] >= 0.9),
+        verdict=decide(min(kept) >= STABLE, kept[0] >= STABLE),
         expected="holds in part",
         reason="Small flips add up where fields still move: p(t) close to 1 does not mean gates that stay.",
     )

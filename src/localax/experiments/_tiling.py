@@ -8,13 +8,29 @@ import numpy as np
 from scipy import special
 
 from .._record import Claim, Fields, Figure, Outcome, Scatter, Table, decide
-from ..analysis import distance, peak, peak_sign, tiling
+from ..analysis import distance, tiling
 from ..networks import SoftCommittee, Xavier
 from ..theory import Population, convolutional_output, population_output
 from ..training import train
 from ._seeds import seed_from, seeds_from
-from ._sigmoid_units import best_accuracy, signed
+from ._sigmoid_units import best_accuracy, responses, signed
+from ._single_neurons import centred
 from ._tasks import SIZE
+
+SAME_BIAS = 0.1
+"""Spread of biases over their mean that still counts as one bias: a tenth."""
+SAME_FIELD = 0.25
+"""Distance over norm up to which two fields are one: a cosine of 0.97, where unrelated fields are at 1.4."""
+SEEN = 0.25
+"""Share of the mean energy from which a pixel is seen by a population."""
+COVERED = 0.75
+"""Share of pixels from which a population covers the ring: gaps of a pixel or two between fields do not count."""
+EVEN = 0.95
+"""Share of random populations that a tiling has to beat: what chance alone does once in twenty times."""
+ALIKE = 0.9
+"""Correlation from which one output stands for another: four fifths of its variance."""
+SMALL = 0.02
+"""A hundredth of the range of outputs, -1 to 1; of accuracy, what a sample of some thousands can tell."""
 
 
 @dataclass(frozen=True)
@@ -49,9 +65,9 @@ class Group:
 
     @property
     def covered(self) -> float:
-        """Share of pixels to which the population gives at least a quarter of its mean energy."""
+        """Share of pixels that the population sees."""
         energy = np.sum(self.fields**2, axis=0)
-        return float(np.mean(energy >= energy.mean() / 4))
+        return float(np.mean(energy >= SEEN * energy.mean()))
 
     @property
     def bias_spread(self) -> float:
@@ -106,7 +122,7 @@ def _network(w: np.ndarray, b: np.ndarray, x: np.ndarray, y: np.ndarray, setting
     populations = [Population(_typical(group), float(group.biases.mean())) for group in groups]
     whole = [(group.fields, float(group.biases.mean())) for group in groups]
     outputs: dict[str, np.ndarray] = {
-        "network": special.erf((x @ w.T + b) / np.sqrt(2)).mean(1),
+        "network": responses(x, w, b).mean(1),
         "Eq. 3": population_output(x, *whole),
         "Eq. 4": convolutional_output(x, populations),
         "Eq. 5, mended": convolutional_output(x, populations, folded=True),
@@ -118,8 +134,7 @@ def _network(w: np.ndarray, b: np.ndarray, x: np.ndarray, y: np.ndarray, setting
 
 def _group(w: np.ndarray, b: np.ndarray, where: np.ndarray, settings: Settings, rng: Any) -> Group:
     """Measured on all units with a mask: populations differ in size, and every shape would compile anew."""
-    places, signs = np.asarray(peak(w)), np.asarray(peak_sign(w))
-    aligned = np.stack([s * np.roll(v, SIZE // 2 - p) for v, s, p in zip(w, signs, places, strict=True)])
+    aligned = centred(w)
     unlike = np.asarray(distance(w, aligned[where].mean(0)[None])) / np.linalg.norm(w, axis=1)
     peaks = np.eye(SIZE)[rng.integers(0, SIZE, (settings.random, len(w)))]
     rank = np.mean(np.asarray(tiling(peaks, where=where)) < float(tiling(w, where=where)))
@@ -206,19 +221,22 @@ def _table(settings: Settings, networks: list[Network]) -> Figure:
 def _text(settings: Settings, networks: list[Network]) -> str:
     large = _largest(settings, networks)
     mean = lambda f: float(np.mean([f(n) for n in large]))  # noqa: E731
+    alike = {side: mean(lambda n, s=side: getattr(n, s).unlike) for side in ("negative", "positive")}
+    words = {side: "one field" if d <= SAME_FIELD else "not one field" for side, d in alike.items()}
     return (
-        f"The notes reduce a sigmoid network to two populations that share a bias (Eq. 3), then to a field that tiles "
-        f"the ring with both signs, a convolution (Eq. 4), then to a short form (Eq. 5). In networks of "
-        f"{settings.units[-1]} units the biases of a population differ by "
-        f"{mean(lambda n: max(n.negative.bias_spread, n.positive.bias_spread)):.1%} at most, and the localized fields "
-        f"are one field up to place and sign (median distance {mean(lambda n: n.negative.unlike):.2f} of their norm), "
-        f"which the oscillatory ones are not ({mean(lambda n: n.positive.unlike):.2f}). They cover the ring, and "
-        f"their peaks lie more evenly than {mean(lambda n: n.negative.rank):.0%} of random ones. The convolution of "
-        f"one field from each population gives {mean(lambda n: n.accuracy['Eq. 4']):.3f} of the samples the right "
-        f"class, the network {mean(lambda n: n.accuracy['network']):.3f}; their outputs correlate by "
+        "The notes reduce a sigmoid network to two populations that share a bias (Eq. 3), then to a field that tiles "
+        "the ring with both signs, a convolution (Eq. 4), then to a short form (Eq. 5). In networks of "
+        f"{settings.units[-1]} units the biases of a population have a spread of "
+        f"{mean(lambda n: max(n.negative.bias_spread, n.positive.bias_spread)):.1%} of their mean. Up to place and "
+        f"sign the localized fields are {words['negative']} (median distance {alike['negative']:.2f} of their norm) "
+        f"and the oscillatory ones {words['positive']} ({alike['positive']:.2f}). The localized ones see "
+        f"{mean(lambda n: n.negative.covered):.0%} of the ring, and their peaks lie more evenly than "
+        f"{mean(lambda n: n.negative.rank):.0%} of random ones. The convolution of one field from each population "
+        f"gives {mean(lambda n: n.accuracy['Eq. 4']):.3f} of the samples the right class, the network "
+        f"{mean(lambda n: n.accuracy['network']):.3f}; their outputs correlate by "
         f"{mean(lambda n: n.agreement('Eq. 4')):.3f}. Eq. 5 as printed drops a constant and mixes up the populations "
-        f"(distance from Eq. 4 {mean(lambda n: _gap(n, 'Eq. 5, printed')):.2f}); mended it is exact to "
-        f"{mean(lambda n: _gap(n, 'Eq. 5, mended')):.4f}. {settings.seeds} networks of each size, "
+        f"(distance from Eq. 4 {mean(lambda n: _gap(n, 'Eq. 5, printed')):.2f}); mended it is within "
+        f"{mean(lambda n: _gap(n, 'Eq. 5, mended')):.4f} of it. Means over {settings.seeds} networks of each size, "
         f"NLGP({settings.gain:g}), {settings.steps} steps, {settings.samples} samples."
     )
 
@@ -238,9 +256,9 @@ def _biases_claim(settings: Settings, networks: list[Network]) -> Claim:
         source="seed 002, section 2, Eq. 3",
         reported="approximately the same",
         measured=f"standard deviation over mean of a population's biases: at most {spread:.3f}",
-        rule="at most .1 in every population of every network",
+        rule=f"at most {SAME_BIAS} in every population of every network",
         basis=_basis(settings),
-        verdict=decide(spread <= 0.1),
+        verdict=decide(spread <= SAME_BIAS),
         expected="holds",
     )
 
@@ -253,9 +271,9 @@ def _sharing_claim(settings: Settings, networks: list[Network]) -> Claim:
         reported="for long-range neurons, at least",
         measured=f"largest median distance of a field from the mean field, over its norm: {negative:.2f} (negative "
         f"bias), {positive:.2f} (positive)",
-        rule="at most .25 in both populations of every network; in part: for negative biases",
+        rule=f"at most {SAME_FIELD} in both populations of every network; in part: for negative biases",
         basis=_basis(settings),
-        verdict=decide(max(negative, positive) <= 0.25, negative <= 0.25),
+        verdict=decide(max(negative, positive) <= SAME_FIELD, negative <= SAME_FIELD),
         expected="holds in part",
         reason="Oscillatory fields share their band of frequencies and their bias, not their envelope and phase.",
     )
@@ -271,10 +289,10 @@ def _tiling_claim(settings: Settings, networks: list[Network]) -> Claim:
         reported="tile the input space",
         measured=f"negative biases: {before:.0%} of the pixels seen at {small[0].units} units, {covered:.0%} at "
         f"{large[0].units}, where the peaks lie more evenly than {rank:.0%} of random ones",
-        rule="at the largest size three quarters of the pixels get a quarter of the mean energy or more, and the "
-        "peaks lie more evenly than 95% of random ones, on average over networks; in part: the first",
+        rule=f"at the largest size {COVERED:.0%} of the pixels are seen ({SEEN:g} of the mean energy or more) and the "
+        f"peaks lie more evenly than {EVEN:.0%} of random ones, on average over networks; in part: the first",
         basis=f"{_basis(settings)}; {settings.random} random populations of as many units",
-        verdict=decide(covered >= 0.75 and rank >= 0.95, covered >= 0.75),
+        verdict=decide(covered >= COVERED and rank >= EVEN, covered >= COVERED),
         expected="holds in part",
         reason="The ring is covered because there are many units; they keep apart hardly more than chance would have "
         "it.",
@@ -293,9 +311,10 @@ def _convolution_claim(settings: Settings, networks: list[Network]) -> Claim:
         reported="for K very large",
         measured=f"correlation of the outputs: {', '.join(f'{v:.3f} ({k} units)' for k, v in agreement.items())}; "
         f"accuracy of the convolution lower by {gap:.3f}",
-        rule="at the largest size a correlation of at least .9, more than at the smallest, and an accuracy within .02",
+        rule=f"at the largest size a correlation of at least {ALIKE}, more than at the smallest, and an accuracy "
+        f"within {SMALL}; in part: a correlation that is larger at the largest size than at the smallest",
         basis=_basis(settings),
-        verdict=decide(agreement[settings.units[-1]] >= 0.9 and grows and abs(gap) <= 0.02, grows),
+        verdict=decide(agreement[settings.units[-1]] >= ALIKE and grows and abs(gap) <= SMALL, grows),
         expected="holds",
     )
 
@@ -309,9 +328,9 @@ def _folding_claim(settings: Settings, networks: list[Network]) -> Claim:
         reported="1/2 sum of the integrals of s(|c| + b)",
         measured=f"distance from Eq. 4, root mean square: {printed:.3f} as printed, {mended:.4f} with [s(|c| + b) - "
         f"1]/2 for negative biases and [1 - s(|c| - b)]/2 for positive ones",
-        rule="at most .02 as printed; in part: at most .02 when mended",
+        rule=f"at most {SMALL} as printed; in part: at most {SMALL} when mended",
         basis=_basis(settings),
-        verdict=decide(printed <= 0.02, mended <= 0.02),
+        verdict=decide(printed <= SMALL, mended <= SMALL),
         expected="holds in part",
         reason="The saturated response is a constant, not nothing, for units whose range is -1 to 1 (erratum B-33).",
     )

@@ -11,10 +11,8 @@ from .._record import Claim, Fields, Figure, Lines, Outcome, Scatter, Table, dec
 from ..analysis import ipr
 from ..stimuli import NLGP, sign_changes
 from ..theory import critical_gain
-from ..training import train
-from ._neuron import NEURON
-from ._seeds import seed_from, seeds_from
 from ._sigmoid_units import best_accuracy
+from ._single_neurons import final_fields
 from ._tasks import SIZE, WIDE, nlgp
 
 Points = dict[str, tuple[np.ndarray, np.ndarray, np.ndarray | None]]
@@ -57,7 +55,10 @@ def run(settings: Settings, key: Any, progress: Callable[[float], None]) -> Outc
     """The same latent fields at every gain; then neurons that learn from such stimuli."""
     classes = [_counts(settings, lengthscale, key) for lengthscale in settings.lengthscales]
     progress(0.3)
-    fields = _trained(settings, key)
+    fields = final_fields(
+        [nlgp(gain) for gain in settings.gains], key, seeds=settings.seeds, steps=settings.steps,
+        batch=settings.batch, rate=settings.rate, stream=2,
+    )  # fmt: skip
     threshold = critical_gain(*WIDE, SIZE)
     told = _told(classes)
     local = np.asarray(ipr(fields)).mean(1)
@@ -93,16 +94,6 @@ def _counts(settings: Settings, lengthscale: float, key: Any) -> Counts:
 def _apart(settings: Settings) -> int:
     """The distance, in pixels, at which correlations are compared: the shorter lengthscale."""
     return int(settings.lengthscales[0])
-
-
-def _trained(settings: Settings, key: Any) -> np.ndarray:
-    """Final fields of single neurons on 40 pixels, (gain, seed, pixel)."""
-    trajectory = train(
-        [nlgp(gain) for gain in settings.gains], NEURON, steps=settings.steps, batch=settings.batch,
-        rate=settings.rate, seeds=seeds_from(key, settings.seeds), data_seed=seed_from(key), estimator="orbit",
-        stream=2, save_every=settings.steps, progress=False,
-    )  # fmt: skip
-    return np.asarray(trajectory.final[:, :, 0], float)
 
 
 def _told(classes: list[Counts]) -> np.ndarray:
@@ -171,19 +162,21 @@ def _table(settings: Settings, classes: list[Counts], local: np.ndarray) -> Figu
 
 def _text(settings: Settings, classes: list[Counts], local: np.ndarray, threshold: float, told: np.ndarray) -> str:
     short, long = classes
+    changed = sum(c.changed for c in classes)
+    spread = f"{told.min():.3f}" if np.ptp(told) == 0 else f"{told.min():.3f} to {told.max():.3f}"
     return (
-        f"The notes call the number of zero crossings of a stimulus its frequency and remark that the gain does not "
-        f"change it. That is exact, since erf(g z) has the sign of z: of the same latent fields at "
-        f"{len(settings.gains)} gains no pixel changes its sign. The mean count is N arccos(r)/pi with r the "
-        f"correlation of neighbours in the latent field: {short.exact:.2f} and {long.exact:.2f} for lengthscales "
-        f"{short.lengthscale:g} and {long.lengthscale:g} on {settings.pixels} pixels ({short.crossings[0].mean():.2f} "
-        f"and {long.crossings[0].mean():.2f} in samples), and a threshold on it tells {told[0]:.3f} of the samples "
-        f"apart at every gain. The correlation of two points does change, from {long.correlation[0]:.3f} to "
-        f"{long.correlation[-1]:.3f} {_apart(settings)} pixels apart. So what the task asks for in terms of frequency "
-        f"is the same at every gain, and yet a neuron's IPR goes from {local[0]:.3f} to {local[-1]:.3f}: the flat "
-        f"field gives way at gain {threshold:.3f}. Localization is about amplitudes, not about crossings. "
-        f"{settings.samples} samples a class; {settings.seeds} neurons a gain on {SIZE} pixels, lengthscales "
-        f"{WIDE[0]:g} and {WIDE[1]:g}."
+        "The notes call the number of zero crossings of a stimulus its frequency and remark that the gain does not "
+        "change it. That must be so, since erf(g z) has the sign of z: of the same latent fields at "
+        f"{len(settings.gains)} gains {changed} pixels change their sign. The mean count is N arccos(r)/pi with r "
+        f"the correlation of neighbours in the latent field: {short.exact:.2f} and {long.exact:.2f} for lengthscales "
+        f"{short.lengthscale:g} and {long.lengthscale:g} on {settings.pixels} pixels "
+        f"({short.crossings[0].mean():.2f} and {long.crossings[0].mean():.2f} in samples), and a threshold on it "
+        f"tells {spread} of the samples apart, whatever the gain. The correlation of two points goes from "
+        f"{long.correlation[0]:.3f} to {long.correlation[-1]:.3f} {_apart(settings)} pixels apart. What the task "
+        f"asks for in terms of frequency is the same at every gain; a neuron's IPR goes from {local[0]:.3f} to "
+        f"{local[-1]:.3f}, and by theory the flat field gives way at gain {threshold:.3f}: crossings see signs "
+        f"alone, and localization depends on the law of the amplitudes. {settings.samples} samples a class; "
+        f"{settings.seeds} neurons a gain on {SIZE} pixels, lengthscales {WIDE[0]:g} and {WIDE[1]:g}."
     )
 
 
@@ -236,7 +229,7 @@ def _correlation_claim(settings: Settings, classes: list[Counts]) -> Claim:
         + "; ".join(
             f"{a:.4f} and {b:.4f} (lengthscale {c.lengthscale:g})" for c, (a, b) in zip(classes, ranges, strict=True)
         ),
-        rule="changes by more than .01 for both lengthscales",
+        rule="changes by more than .01 for both lengthscales, what a picture of the correlations would show",
         basis="exact: the arcsin law",
         verdict=decide(all(abs(a - b) > 0.01 for a, b in ranges)),
         expected="holds",
@@ -245,13 +238,14 @@ def _correlation_claim(settings: Settings, classes: list[Counts]) -> Claim:
 
 def _fields_claim(settings: Settings, local: np.ndarray, threshold: float) -> Claim:
     return Claim(
-        sentence="Frequency in this sense decides what the fields look like.",
-        source="seed 002, section 1: 'this might actually be a useful definition'",
+        sentence="Frequency in this sense is a useful one: it decides what the fields look like (our reading).",
+        source="seed 002, section 1, footnote 1: 'this might actually be a useful definition'",
         reported="might be useful",
         measured=f"the same law of crossings at every gain, but a mean IPR of {local[0]:.3f} at gain "
         f"{settings.gains[0]:g} and {local[-1]:.3f} at {settings.gains[-1]:g}; the flat field is unstable from gain "
         f"{threshold:.3f} on",
-        rule="the mean IPR changes by less than a factor of 2 over the gains",
+        rule="the mean IPR changes by less than a factor of 2 over the gains, that between a flat field and a bump of "
+        "half the ring",
         basis=f"{settings.seeds} neurons a gain, {settings.steps} steps; the threshold by theory",
         verdict=decide(local.max() < 2 * local.min()),
         expected="does not hold",

@@ -15,11 +15,12 @@ Series = tuple[str, np.ndarray | None, np.ndarray, np.ndarray | None]
 
 
 def as_csv(figure: Figure) -> bytes:
-    """Long form: one line a number, with its panel, its series and its place."""
+    """Long form: one line a number, with its panel, its series and its place; tables as they are."""
     out = io.StringIO()
     lines = csv.writer(out, lineterminator="\n")
-    lines.writerow(("panel", "series", "x", "y", "error"))
-    for title, (name, x, y, error) in _all_series(figure):
+    found = list(_all_series(figure))
+    lines.writerows([("panel", "series", "x", "y", "error")] if found else [])
+    for title, (name, x, y, error) in found:
         places = np.arange(y.size) if x is None else x
         errors = np.full(y.size, np.nan) if error is None else np.broadcast_to(error, y.shape).ravel()
         for place, value, spread in zip(places.ravel(), y.ravel(), errors, strict=True):
