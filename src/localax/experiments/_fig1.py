@@ -70,7 +70,7 @@ def _trained(task: Task, settings: Settings, key: Any) -> Trajectory:
     return train(
         task, SoftCommittee(settings.units), steps=settings.steps, batch=settings.batch, rate=settings.rate,
         estimator="orbit", init=Xavier(0.01), seeds=seeds_from(key, 1),
-        data_seed=seed_from(jax.random.fold_in(key, 1)), save_every=settings.steps // 20, progress=False,
+        data_seed=seed_from(jax.random.fold_in(key, 1)), save_every=settings.steps // 20, record=(), progress=False,
     )  # fmt: skip
 
 

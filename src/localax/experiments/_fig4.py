@@ -182,7 +182,7 @@ def mode_share(fields: np.ndarray, mode: int) -> np.ndarray:
     """The share of the squared weights (..., pixel) that is in the waves of one frequency."""
     power = np.abs(np.fft.fft(fields)) ** 2
     both = power[..., mode] + power[..., -mode]
-    return both / power.sum(-1)
+    return np.asarray(both / power.sum(-1))
 
 
 # Claims ---------------------------------------------------------------------------------------------------------------

@@ -115,7 +115,7 @@ def _committees(size: int, settings: Settings, key: Any) -> Committees:
         [kur(k, size=size) for k in (SHARP, BROAD)], SoftCommittee(settings.units, "sigmoid", bias=True),
         steps=settings.steps, batch=settings.batch, rate=settings.rate, estimator=settings.estimator,
         init=Xavier(0.1), seeds=seeds_from(key, settings.starts), data_seed=seed_from(jax.random.fold_in(key, 1)),
-        save_every=settings.steps, progress=False,
+        save_every=settings.steps, record=(), progress=False,
     )  # fmt: skip
     assert trained.biases is not None
     ends = zip((SHARP, BROAD), trained.final, trained.biases[:, :, -1], strict=True)

@@ -94,7 +94,7 @@ def _trained(network: AbstractNetwork, settings: Settings, key: Any) -> Trajecto
     return train(
         [nlgp(gain) for gain in settings.gains], network, steps=settings.steps, batch=settings.batch,
         rate=settings.rate * network.units, seeds=seeds_from(key, settings.seeds), data_seed=seed_from(key),
-        estimator="orbit", stream=2, save_every=Logarithmic(settings.records), progress=False,
+        estimator="orbit", stream=2, save_every=Logarithmic(settings.records), record=(), progress=False,
     )  # fmt: skip
 
 

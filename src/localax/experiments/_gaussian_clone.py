@@ -93,7 +93,7 @@ def _paths(tasks: Sequence[Task], settings: Settings, key: Any) -> np.ndarray:
     return train(
         tasks, NEURON, steps=settings.steps, batch=settings.batch, rate=settings.rate, estimator="orbit",
         seeds=seeds_from(key, settings.starts), data_seed=seed_from(jax.random.fold_in(key, 1)),
-        save_every=settings.steps // 50, progress=False,
+        save_every=settings.steps // 50, record=(), progress=False,
     ).weights[..., 0, :]  # fmt: skip
 
 

@@ -110,7 +110,7 @@ def _trained(task: Task, settings: Settings, key: Any) -> Ends:
     run = train(
         task, NEURON, steps=settings.steps, batch=settings.batch, rate=settings.rate, estimator="orbit",
         seeds=seeds_from(key, settings.starts), data_seed=seed_from(jax.random.fold_in(key, 2)),
-        save_every=settings.steps // 50, progress=False,
+        save_every=settings.steps // 50, record=(), progress=False,
     )  # fmt: skip
     return Ends(run.weights[:, :, 0])
 

@@ -104,7 +104,7 @@ def _trained(tasks: list, settings: Settings, seed: int) -> np.ndarray:
     """Final fields, (treatment, seed, row, column)."""
     run = train(
         tasks, NEURON, steps=settings.steps, batch=settings.batch, rate=settings.rate, seeds=settings.seeds,
-        init=Xavier(1e-3), data_seed=seed, save_every=settings.steps, progress=False,
+        init=Xavier(1e-3), data_seed=seed, save_every=settings.steps, record=(), progress=False,
     )  # fmt: skip
     return run.final[:, :, 0]
 
