@@ -10,7 +10,9 @@ import pytest
 
 import localax as lx
 from helpers import SIGMAS
-from localax.training import ESTIMATORS, LOSSES, Orbit
+from localax.experiments import _tasks as experiment_tasks
+from localax.experiments._neuron import NEURON, WORTH
+from localax.training import ESTIMATORS, LOSSES, Orbit, train
 from localax.training._estimators import CIRCULANT, Batch, all_shifts, chosen_estimator
 from localax.training._loop import _retarget, target
 
@@ -294,3 +296,20 @@ def test_antithetic_is_refused_on_stimuli_with_a_sign():
     assert "sign-symmetric" in line
     assert value == float(f"{stimuli.sign_symmetry(pulse).value:.3g}")
     assert value > SIGMAS * error
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", [experiment_tasks.nlgp(0.01), experiment_tasks.ising()], ids=["nlgp", "ising"])
+def test_an_orbit_is_worth_as_many_plain_samples_as_the_report_says(task):
+    """The variance of one step's gradient over 1,000 networks."""
+    distance = np.abs((np.arange(40) + 20) % 40 - 20)
+    fields = {"start": 0.01 * normal(0, 40), "flat": np.full(40, 0.04), "localized": 0.4 * np.exp(-distance / 1.5)}
+    for field in fields.values():
+        start = np.broadcast_to(field, (1000, 1, 40)).astype(np.float32)
+        ends = [
+            train(task, NEURON, steps=1, batch=16, rate=1.0, seeds=1000, init=start, estimator=estimator,
+                  stream="independent", record=(), progress=False).final
+            for estimator in ("plain", "orbit")
+        ]  # fmt: skip
+        plain, orbit = (float(np.sum(np.var(end, axis=0))) for end in ends)
+        assert WORTH[0] < plain / orbit < WORTH[1]
