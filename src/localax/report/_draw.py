@@ -50,7 +50,7 @@ def pictures(record: Figure, forms: Sequence[str]) -> dict[str, bytes]:
     """A figure in several forms, arranged once: finding room for labels takes longer than drawing."""
     with mpl.rc_context(fname=STYLE):
         canvas = figure(record)
-        canvas.draw_without_rendering()
+        canvas.get_layout_engine().execute(canvas)  # pyright: ignore[reportOptionalMemberAccess]
         # Unlike "none", which leaves a placeholder that makes each form be drawn twice.
         with mpl.rc_context({"figure.constrained_layout.use": False}):
             canvas.set_layout_engine(None)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -52,13 +53,14 @@ def effective_gradient_error(
     else:
         truth, noise = np.asarray(exact, float).reshape(fields.shape), np.zeros(len(fields))
     field = effective_field(Task([stimulus], [1.0]), amplifier, asker=asker)
-    gap = np.asarray(jax.vmap(lambda w: _half_phi(field, w))(jnp.asarray(fields))) - truth
+    gap = np.asarray(_half_phi(field, jnp.asarray(fields))) - truth
     size = _norm(truth)
     return GradientError(_norm(gap) / size, noise / size)
 
 
-def _half_phi(field: EffectiveField, w: Float[Array, "*pixels"]) -> Float[Array, "*pixels"]:
-    return field.pulls[0](w, field.covariances(w)[0]) / 2
+@eqx.filter_jit
+def _half_phi(field: EffectiveField, fields: Float[Array, "seeds *pixels"]) -> Float[Array, "seeds *pixels"]:
+    return jax.vmap(lambda w: field.pulls[0](w, field.covariances(w)[0]) / 2)(fields)
 
 
 def _norm(fields: np.ndarray) -> np.ndarray:
