@@ -82,7 +82,7 @@ def run(settings: Settings, key: Any, progress: Callable[[float], None]) -> Outc
         f"{settings.rate:g}, each step the orbit of {settings.batch} samples"
     )
     figures = (_figure(sweeps), _table(sweeps))
-    return Outcome("IPR against excess kurtosis", _text(sweeps, basis), figures, _claims(sweeps, basis))
+    return Outcome("IPR against excess kurtosis", _text(sweeps, basis), figures, _claims(sweeps, settings, basis))
 
 
 def _sweep(family: str, values: tuple[float, ...], settings: Settings, seed: int) -> Sweep:
@@ -204,9 +204,10 @@ def _extremes(sweeps: dict[str, Sweep], pair: int, negative: float = CLEARLY) ->
     return float(low), float(high)
 
 
-def _claims(sweeps: dict[str, Sweep], basis: str) -> tuple[Claim, ...]:
+def _claims(sweeps: dict[str, Sweep], settings: Settings, basis: str) -> tuple[Claim, ...]:
     ends = (_ends_claim(sweeps, pair, basis) for pair in (1, 0))
-    return (*ends, _sign_claim(sweeps, basis), _collapse_claim(sweeps, basis), _spread_claim(sweeps, basis))
+    whole = settings.steps >= PRESETS["paper"].steps
+    return (*ends, _sign_claim(sweeps, basis), _collapse_claim(sweeps, basis), _spread_claim(sweeps, whole, basis))
 
 
 def _ends_claim(sweeps: dict[str, Sweep], pair: int, basis: str) -> Claim:
@@ -266,7 +267,7 @@ def _sign_claim(sweeps: dict[str, Sweep], basis: str) -> Claim:
     )
 
 
-def _spread_claim(sweeps: dict[str, Sweep], basis: str) -> Claim:
+def _spread_claim(sweeps: dict[str, Sweep], whole: bool, basis: str) -> Claim:
     clear = max(s.spread[:, (s.excess < CLEARLY) | (s.excess > 0)].max() for s in sweeps.values())
     overall = max(s.spread.max() for s in sweeps.values())
     return Claim(
@@ -279,6 +280,9 @@ def _spread_claim(sweeps: dict[str, Sweep], basis: str) -> Claim:
         "or positive",
         basis=basis,
         verdict=decide(overall < STEADY, clear < STEADY),
-        expected="holds in part",
-        reason="Near the threshold initialisations reach the end at different times.",
+        expected="holds" if whole else "holds in part",
+        reason=""
+        if whole
+        else "Near the threshold initialisations are still on their way, some further than others, "
+        "when this preset ends; that of the paper trains longer.",
     )
