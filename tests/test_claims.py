@@ -1,12 +1,18 @@
 """Every experiment's quick preset gives each claim the verdict that is expected of it."""
 
 import dataclasses
+import time
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import localax as lx
 from localax import experiments
-from localax._record import Fields, Histogram, Lines, Outcome, Scatter, Table
+from localax._record import Histogram, Lines, Outcome, Scatter, Table
+from localax.experiments._together import together
+from localax.experiments._train import train
 
 CHAPTERS = [name for members in experiments.CHAPTERS.values() for name in members]
 
@@ -22,8 +28,6 @@ def numbers(panel) -> list[np.ndarray]:
             return [panel.density]
         case Table():
             return [np.zeros(len(panel.rows))]
-        case Fields():
-            return [panel.values]
         case _:
             return [panel.values]
 
@@ -63,3 +67,43 @@ def test_wrong_names_give_one_line():
         experiments.perform("fig99")
     with pytest.raises(ValueError, match="no preset called 'slow'; choose one of quick, paper"):
         experiments.perform("kurtosis", "slow")
+
+
+def test_parts_of_an_experiment_keep_order_flags_and_progress():
+    told = []
+
+    def work(part, tell):
+        tell(0.5)
+        tell(1.0)
+        return part, jnp.zeros(1, float).dtype
+
+    for x64, expected in ((True, np.float64), (False, np.float32)):
+        with jax.enable_x64(x64):
+            assert together(work, "abc", told.append) == [(part, expected) for part in "abc"]
+    assert told[:6] == sorted(told[:6])
+    assert told[5] == 1.0
+
+
+def test_a_part_that_fails_ends_the_others():
+    reports = []
+
+    def work(part, tell):
+        if part == "bad":
+            raise RuntimeError("on purpose")
+        while True:
+            tell(0.5)
+            time.sleep(0.01)
+
+    with pytest.raises(RuntimeError, match="on purpose"):
+        together(work, ["endless", "bad"], reports.append)
+
+
+def test_an_interrupted_training_ends_its_experiment():
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    task = lx.Task(lx.stimuli.NLGP.pair(24), [0, 1])
+    settings = {"steps": 50, "batch": 4, "rate": 0.1, "save_every": 1}
+    assert train(task, lx.networks.SingleReLU(), **settings).done
+    with pytest.raises(KeyboardInterrupt):
+        train(task, lx.networks.SingleReLU(), watch=interrupted, **settings)

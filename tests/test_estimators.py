@@ -13,7 +13,7 @@ from helpers import SIGMAS
 from localax.experiments import _tasks as experiment_tasks
 from localax.experiments._neuron import NEURON, WORTH
 from localax.training import ESTIMATORS, LOSSES, Orbit, train
-from localax.training._estimators import CIRCULANT, Batch, all_shifts, chosen_estimator
+from localax.training._estimators import CIRCULANT, Batch, all_shifts, chosen_estimator, shifted
 from localax.training._loop import _retarget, target
 
 nets, stimuli = lx.networks, lx.stimuli
@@ -241,6 +241,17 @@ def test_responses_to_all_shifts(shape):
     ours = np.asarray(all_shifts(jnp.asarray(filters), jnp.asarray(x)))
     # Which shift comes at which place is the estimator's own affair: it averages over them.
     np.testing.assert_allclose(np.sort(ours, 1), np.sort(truth, 1), atol=1e-11)
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 12, 40])
+@pytest.mark.usefixtures("x64")
+def test_shifts_and_their_derivative(n):
+    filters, weights = normal(0, 3, n), normal(1, 3, n, n)
+    truth = np.stack([np.roll(filters, shift, axis=-1) for shift in range(n)], axis=1)
+    ours, pulled = jax.vjp(shifted, jnp.asarray(filters))
+    np.testing.assert_array_equal(ours, truth)
+    back = sum(np.roll(weights[:, shift], -shift, axis=-1) for shift in range(n))
+    np.testing.assert_allclose(pulled(jnp.asarray(weights))[0], back, atol=1e-13)  # sums of n numbers, in another order
 
 
 @pytest.mark.parametrize(

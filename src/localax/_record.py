@@ -92,12 +92,16 @@ class Histogram:
     xlabel: str = ""
 
 
+Points = tuple[np.ndarray, np.ndarray, np.ndarray | None]
+"""Where the points of a group lie, x and y, and the errors of y."""
+
+
 @dataclass(frozen=True)
 class Scatter:
     """Points in groups, with vertical errors where they are known; ``joined`` puts a line through each group."""
 
     title: str
-    groups: Mapping[str, tuple[np.ndarray, np.ndarray, np.ndarray | None]]
+    groups: Mapping[str, Points]
     xlabel: str = ""
     ylabel: str = ""
     logx: bool = False

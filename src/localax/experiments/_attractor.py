@@ -1,6 +1,5 @@
 """The exact localized steady state w* = (S0 + S1)^-1 S1 e_i on two-valued pixels, against flow and training."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import permutations
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import theory
+from .._progress import Update
 from .._record import Claim, Figure, Lines, Outcome, Table, decide
 from ..analysis import align, distance, ipr
 from ..stimuli import Bernoulli, Copula, SquaredExponential, Task
@@ -36,7 +36,7 @@ class Settings:
 PRESETS = {"quick": Settings(), "paper": Settings(seeds=28, streams=4, steps=8_000, batch=512, flow_seeds=28)}
 
 
-def run(settings: Settings, key: Any, progress: Callable[[float], None]) -> Outcome:
+def run(settings: Settings, key: Any, progress: Update) -> Outcome:
     """The steady state by formula, by the exact flow and by training, where its condition holds and where it fails."""
     seed = seed_from(key)
     flow_gap, miss = _flow_gap(settings), _miss_of_effective_flow()

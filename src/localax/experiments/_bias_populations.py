@@ -1,24 +1,23 @@
 """Two populations of sigmoid units: what the sign of a bias goes with, what sets it, and whether one would do."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import jax
 import numpy as np
 
-from .._record import Claim, Fields, Figure, Outcome, Scatter, Table, decide
+from .._progress import Update
+from .._record import Claim, Fields, Figure, Outcome, Points, Scatter, Table, decide
 from .._trajectory import Trajectory
 from ..analysis import dominant_frequency, ipr
 from ..networks import PositiveShifted, SoftCommittee, Xavier
 from ..stimuli import Task
 from ..theory import initial_push
-from ..training import train
 from ._seeds import seed_from, seeds_from
 from ._sigmoid_units import NEAR, best_accuracy, least_loss, responses, signed
+from ._train import train
 from ._unit_kinds import CONCENTRATED, concentrated
 
-Points = dict[str, tuple[np.ndarray, np.ndarray, np.ndarray | None]]
 SPLIT = 5
 """Cycles round the ring of 40 pixels that part slow fields from fast ones: a period of 8 pixels."""
 ALWAYS = 0.95
@@ -91,7 +90,7 @@ class Condition:
         return float(np.mean(np.sign(self.push) == np.sign(self.biases)))
 
 
-def run(settings: Settings, key: Any, progress: Callable[[float], None]) -> Outcome:
+def run(settings: Settings, key: Any, progress: Update) -> Outcome:
     """Four conditions in one run: Gaussian data and not, and two starts that are shifted up."""
     gaussian, task = signed(0.01), signed(settings.gain)
     tasks = [gaussian, task, task, task]
@@ -125,7 +124,7 @@ def _trained(settings: Settings, tasks: list[Task], key: Any) -> Trajectory:
         tasks, SoftCommittee(settings.units, "erf", bias=True), steps=settings.steps, batch=settings.batch,
         rate=settings.rate, seeds=seeds_from(key, settings.seeds), data_seed=seed_from(key),
         init=[start, start, *shifted], estimator="orbit", save_every=settings.steps,
-        record=("loss", "accuracy"), probe=settings.samples, progress=False,
+        record=("loss", "accuracy"), probe=settings.samples,
     )  # fmt: skip
 
 
@@ -153,7 +152,7 @@ def _alone(x: np.ndarray, y: np.ndarray, fields: np.ndarray, biases: np.ndarray)
 
 def _figure(conditions: list[Condition]) -> Figure:
     gaussian, free, slight, strong = conditions
-    by_bias: Points = {c.name: (c.cycles.astype(float), c.biases, None) for c in conditions}
+    by_bias: dict[str, Points] = {c.name: (c.cycles.astype(float), c.biases, None) for c in conditions}
     return Figure(
         "Fields of erf units by the sign of their bias",
         (
@@ -177,7 +176,7 @@ def _split(c: Condition, count: int = 3) -> tuple[Fields, Fields]:
 
 def _pushes(c: Condition) -> Scatter:
     groups = {"negative": c.negative, "positive": ~c.negative}
-    points: Points = {
+    points: dict[str, Points] = {
         f"{name} at the end": (1e3 * c.push[where], c.biases[where], None) for name, where in groups.items()
     }
     return Scatter("start against end", points, "push on the bias at the start, x 1000", "final bias")
@@ -185,7 +184,7 @@ def _pushes(c: Condition) -> Scatter:
 
 def _balance(conditions: list[Condition]) -> Scatter:
     share = np.linspace(0.1, 0.9, 17)
-    groups: Points = {"least possible": (share, np.asarray(least_loss(share)), None)}
+    groups: dict[str, Points] = {"least possible": (share, np.asarray(least_loss(share)), None)}
     groups |= {c.name: (np.array([c.share]), np.array([c.loss]), None) for c in conditions}
     return Scatter("loss against the balance", groups, "share of negative biases", "loss")
 

@@ -1,12 +1,12 @@
 """Linear units behind gates of which one is open at a time: each learns alone, on its part of the data."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import jax
 import numpy as np
 
+from .._progress import Update
 from .._record import Claim, Figure, Heatmap, Lines, Outcome, Table, decide
 from ..networks import GatedLinear
 from ..theory import GatedMoments, gated_linear_flow, gated_moments
@@ -70,7 +70,7 @@ class Case:
         return int(np.sum(vectors.T @ self.moments.a @ (start - self.moments.limit()) < 0))
 
 
-def run(settings: Settings, key: Any, progress: Callable[[float], None]) -> Outcome:
+def run(settings: Settings, key: Any, progress: Update) -> Outcome:
     """A halfspace and its opposite, then several gates of which the largest response opens one."""
     drawn = random_start(jax.random.fold_in(key, 0), settings.winners, SIZE)
     networks = {

@@ -1,23 +1,23 @@
 """Figure 1, right: localized receptive fields in two dimensions, by a committee of ReLU units and by ICA."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import jax
 import numpy as np
 
+from .._progress import Update
 from .._record import Claim, Fields, Figure, Lines, Outcome, Table, decide
 from .._trajectory import Trajectory
 from ..analysis import ipr, peak, peak_sign, tiling
 from ..networks import SoftCommittee, Xavier
 from ..stimuli import GaussianClone, Task
 from ..theory import exact_flow
-from ..training import train
 from ._ica import Components, unmixed
 from ._neuron import orbit
 from ._seeds import seed_from, seeds_from
 from ._tasks import binary, nlgp
+from ._train import train
 from ._unit_kinds import CONCENTRATED
 
 GAIN = 100.0
@@ -48,7 +48,7 @@ PRESETS = {
 }
 
 
-def run(settings: Settings, key: Any, progress: Callable[[float], None]) -> Outcome:
+def run(settings: Settings, key: Any, progress: Update) -> Outcome:
     """Train the committee, follow the population flow on the Gaussian clone from the same weights, then unmix."""
     sides = (settings.side, settings.side)
     task = nlgp(GAIN, settings.lengthscales, sides)
@@ -70,7 +70,7 @@ def _trained(task: Task, settings: Settings, key: Any) -> Trajectory:
     return train(
         task, SoftCommittee(settings.units), steps=settings.steps, batch=settings.batch, rate=settings.rate,
         estimator="orbit", init=Xavier(0.01), seeds=seeds_from(key, 1),
-        data_seed=seed_from(jax.random.fold_in(key, 1)), save_every=settings.steps // 20, record=(), progress=False,
+        data_seed=seed_from(jax.random.fold_in(key, 1)), save_every=settings.steps // 20,
     )  # fmt: skip
 
 

@@ -1,12 +1,12 @@
 """Samples, covariances and marginals of Ising, NLGP and Kur, at a long and a short lengthscale (figure 2)."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import jax
 import numpy as np
 
+from .._progress import Update
 from .._record import Claim, Figure, Outcome, decide
 from ..stimuli import NLGP, AbstractStimulus, Ising, Kur
 from ._gallery import centred_claim, mean_gap, row
@@ -31,7 +31,7 @@ class Settings:
 PRESETS = {"quick": Settings(), "paper": Settings()}
 
 
-def run(settings: Settings, key: Any, progress: Callable[[float], None]) -> Outcome:
+def run(settings: Settings, key: Any, progress: Update) -> Outcome:
     """Sample the three laws and set the samples beside what the laws say."""
     rows, gaps = [], []
     reaches: dict[str, list[int]] = {}

@@ -1,13 +1,14 @@
 """One neuron on Ising, NLGP(0.01) and Kur(5): marginal, amplifier, trained and integrated fields (figure 3)."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from .. import theory
+from .._progress import Update
 from .._record import Claim, Figure, Lines, Outcome, Panel, Table, decide
 from .._trajectory import Trajectory
 from ..analysis import ipr, peak
@@ -61,7 +62,7 @@ class Row:
         return {name: np.asarray(path.final[0, 0], float) for name, path in both.items()}
 
 
-def run(settings: Settings, key: Any, progress: Callable[[float], None]) -> Outcome:
+def run(settings: Settings, key: Any, progress: Update) -> Outcome:
     """Train and integrate on the three kinds of data; on Ising data from estimated covariances too."""
     rows = []
     for i, (name, task, seed) in enumerate(
@@ -106,13 +107,16 @@ def _peaks_of_estimated_covariances(row: Row, settings: Settings, key: Any) -> n
         for s, each in zip(row.task.stimuli, keys, strict=True)
     )
     phi = figure_code(row.stimulus)
-    w = np.repeat(authors_start([row.seed]), settings.draws, 0)
-    for _ in range(settings.steps):
-        image = np.einsum("dij,dj->di", long, w)
-        shrink = image + np.einsum("dij,dj->di", short, w)
-        pull = phi(image / np.sqrt(np.sum(w * image, 1, keepdims=True)))
-        w = w + settings.rate / 2 * (pull - shrink)
-    return np.sort(np.asarray(peak(w)))
+
+    def step(_, w):
+        image = jnp.einsum("dij,dj->di", long, w)
+        shrink = image + jnp.einsum("dij,dj->di", short, w)
+        pull = phi(image / jnp.sqrt(jnp.sum(w * image, 1, keepdims=True)))
+        return w + settings.rate / 2 * (pull - shrink)
+
+    start = jnp.repeat(jnp.asarray(authors_start([row.seed])), settings.draws, 0)
+    ends = jax.jit(lambda w: jax.lax.fori_loop(0, settings.steps, step, w))(start)
+    return np.sort(np.asarray(peak(ends)))
 
 
 def _estimated(stimulus: AbstractStimulus, key: Any, samples: int) -> np.ndarray:

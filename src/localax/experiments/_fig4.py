@@ -8,6 +8,7 @@ import jax
 import numpy as np
 
 from .. import theory
+from .._progress import Update
 from .._record import Claim, Figure, Lines, Outcome, Panel, Table, decide
 from .._trajectory import Trajectory
 from ..analysis import fit_sinusoid, ipr
@@ -98,7 +99,7 @@ class Case:
         return self.trained.settings["reached"] >= self.law.steps
 
 
-def run(settings: Settings, key: Any, progress: Callable[[float], None]) -> Outcome:
+def run(settings: Settings, key: Any, progress: Update) -> Outcome:
     """Train on each law as the paper's notebook does, and follow the population flow from the same weights."""
     cases = []
     for i, law in enumerate(LAWS):

@@ -1,6 +1,5 @@
 """Localization against excess kurtosis for NLGP(g) and Kur(k), with the threshold that theory predicts (figure 5)."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,13 +8,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from .. import theory
+from .._progress import Update
 from .._record import Claim, Figure, Lines, Outcome, Scatter, Table, decide
 from ..analysis import ipr
 from ..networks import Authors
-from ..training import train
 from ._neuron import NEURON
 from ._seeds import seed_from
 from ._tasks import NARROW, SIZE, WIDE, kur, nlgp
+from ._together import together
+from ._train import train
 
 PAIRS = (WIDE, NARROW)
 CLEARLY, HIGH, LOW = -1.0, 0.8, 0.1
@@ -71,12 +72,15 @@ class Sweep:
         return self.ipr[..., -1].std(2, ddof=1)
 
 
-def run(settings: Settings, key: Any, progress: Callable[[float], None]) -> Outcome:
+def run(settings: Settings, key: Any, progress: Update) -> Outcome:
     """Both families, both pairs of lengthscales, all initialisations; one compiled call for each family."""
-    sweeps = {}
-    for i, (family, values) in enumerate(zip(FAMILIES, (settings.gains, settings.exponents), strict=True)):
-        sweeps[family] = _sweep(family, values, settings, seed_from(jax.random.fold_in(key, i)))
-        progress((i + 1) / 2)
+    swept = tuple(zip(FAMILIES, (settings.gains, settings.exponents), (0, 1), strict=True))
+
+    def one(part: tuple[str, tuple[float, ...], int], progress: Update) -> Sweep:
+        family, values, i = part
+        return _sweep(family, values, settings, seed_from(jax.random.fold_in(key, i)), progress)
+
+    sweeps = dict(zip(FAMILIES, together(one, swept, progress), strict=True))
     basis = (
         f"{settings.seeds} initialisations on {settings.streams} streams of data, {settings.steps} steps at rate "
         f"{settings.rate:g}, each step the orbit of {settings.batch} samples"
@@ -85,7 +89,7 @@ def run(settings: Settings, key: Any, progress: Callable[[float], None]) -> Outc
     return Outcome("IPR against excess kurtosis", _text(sweeps, basis), figures, _claims(sweeps, settings, basis))
 
 
-def _sweep(family: str, values: tuple[float, ...], settings: Settings, seed: int) -> Sweep:
+def _sweep(family: str, values: tuple[float, ...], settings: Settings, seed: int, progress: Update) -> Sweep:
     make = FAMILIES[family]
     trained = train(
         [make(value, pair) for pair in PAIRS for value in values],
@@ -99,8 +103,7 @@ def _sweep(family: str, values: tuple[float, ...], settings: Settings, seed: int
         estimator="orbit",
         stream=settings.streams,
         save_every=settings.steps // settings.records,
-        record=(),
-        progress=False,
+        watch=lambda step, _: progress(step / settings.steps),
     )
     localized = np.asarray(ipr(jnp.asarray(trained.weights[..., 0, :])))
     critical = theory.critical_gain if make is nlgp else theory.critical_k

@@ -1,23 +1,24 @@
 """Figure 6: committees of sigmoid units on Kur(10) and Kur(4), and independent component analysis beside them."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import jax
 import numpy as np
 
+from .._progress import Update
 from .._record import Claim, Fields, Figure, Lines, Outcome, Table, decide
 from .._trajectory import Trajectory
 from ..analysis import ipr
 from ..networks import SoftCommittee, Xavier
 from ..stimuli import Task
-from ..training import train
 from ._ica import Algorithm, Components, unmixed
 from ._neuron import orbit
 from ._seeds import seed_from, seeds_from
 from ._tasks import SIZE, kur, nlgp
-from ._unit_kinds import CONCENTRATED, LOW, concentrated, fast
+from ._train import train
+from ._unit_kinds import CONCENTRATED, LOW, concentrated, fast, slow
+from ._words import excess
 
 SHARP, BROAD = 10.0, 4.0
 """The exponents k of the figure: negative excess kurtosis, and an infinite one."""
@@ -74,13 +75,9 @@ class Committee:
     def localized(self) -> np.ndarray:
         return concentrated(self.fields)
 
-    def low(self) -> np.ndarray:
-        """Which units are waves of low frequency."""
-        return ~self.localized() & ~fast(self.fields)
-
     def described(self) -> str:
         high = ~self.localized() & fast(self.fields)
-        a, b, c = (int(kind.sum()) for kind in (self.localized(), self.low(), high))
+        a, b, c = (int(kind.sum()) for kind in (self.localized(), slow(self.fields), high))
         positive = int(np.sum(self.biases[high] > 0))
         return f"{a} localized, {b} of low and {c} of high frequency ({positive} of these with a positive bias)"
 
@@ -89,7 +86,7 @@ Committees = dict[tuple[int, float], Committee]
 Filters = dict[tuple[str, str], Components]
 
 
-def run(settings: Settings, key: Any, progress: Callable[[float], None]) -> Outcome:
+def run(settings: Settings, key: Any, progress: Update) -> Outcome:
     """Train the committees at both sizes, then unmix the same kind of data."""
     committees: Committees = {}
     for i, size in enumerate(settings.sizes):
@@ -115,7 +112,7 @@ def _committees(size: int, settings: Settings, key: Any) -> Committees:
         [kur(k, size=size) for k in (SHARP, BROAD)], SoftCommittee(settings.units, "sigmoid", bias=True),
         steps=settings.steps, batch=settings.batch, rate=settings.rate, estimator=settings.estimator,
         init=Xavier(0.1), seeds=seeds_from(key, settings.starts), data_seed=seed_from(jax.random.fold_in(key, 1)),
-        save_every=settings.steps, record=(), progress=False,
+        save_every=settings.steps,
     )  # fmt: skip
     assert trained.biases is not None
     ends = zip((SHARP, BROAD), trained.final, trained.biases[:, :, -1], strict=True)
@@ -206,9 +203,8 @@ def _table(filters: Filters) -> Figure:
     for (name, way), one in filters.items():
         law = MIXTURES[name].stimuli[0].marginal.excess_kurtosis()
         spread = (f"{v:.3f}" for v in np.quantile(ipr(one.filters), (0, 0.5, 1)))
-        kurtosis = "infinite" if np.isinf(law) else f"{law:.3f}"
         ends = {True: "yes", False: "no", None: "not told"}[one.converged]
-        rows.append((name, kurtosis, way, f"{counts[name, way]}/{len(one.filters)}", *spread, ends))
+        rows.append((name, excess(law), way, f"{counts[name, way]}/{len(one.filters)}", *spread, ends))
     columns = ("data", "excess kurtosis", "components", "localized", "least IPR", "median", "largest", "converged")
     return Figure("Components that are localized", ((Table("", columns, tuple(rows)),),))
 
@@ -240,7 +236,7 @@ def _localized_claim(committees: Committees, settings: Settings) -> Claim:
 
 def _low_claim(committees: Committees, settings: Settings) -> Claim:
     broad = {size: one for (size, k), one in committees.items() if k == BROAD}
-    shares = [float(one.low().mean()) for one in broad.values()]
+    shares = [float(slow(one.fields).mean()) for one in broad.values()]
     return Claim(
         sentence="On Kur(4) the receptive fields look like low-frequency oscillations.",
         source="seed 004, section 4.4",

@@ -8,14 +8,15 @@ from typing import Any
 import jax
 import numpy as np
 
+from .._progress import Update
 from .._record import Claim, Fields, Figure, Lines, Outcome, Panel, Table, decide
 from ..analysis import ipr
 from ..networks import TwoLayer, Xavier
-from ..training import train
 from ._neuron import orbit
 from ._seeds import seed_from, seeds_from
 from ._tasks import SIZE, kur
-from ._unit_kinds import CONCENTRATED, LOW, concentrated, fast
+from ._train import train
+from ._unit_kinds import CONCENTRATED, LOW, bump, fast, slow
 
 KINDS = (4.0, 30.0)
 """Exponents k of the two data sets: infinite and negative (-1.17) excess kurtosis. Each is the other's control."""
@@ -85,16 +86,6 @@ Found = dict[tuple[float, float], Nets]
 """Networks by the exponent k of their data, and by their rate or width."""
 
 
-def bump(fields: np.ndarray) -> np.ndarray:
-    """Which fields are localized: concentrated, and no packet of fast waves."""
-    return concentrated(fields) & ~fast(fields)
-
-
-def slow(fields: np.ndarray) -> np.ndarray:
-    """Which fields are waves of low frequency."""
-    return ~concentrated(fields) & ~fast(fields)
-
-
 def gap(row: "dict[float, Nets]") -> tuple[float, float]:
     """The share of localized units on Kur(30) less that on Kur(4), with its binomial standard error."""
     high, low = (row[k].of(bump) for k in (30.0, 4.0))
@@ -102,7 +93,7 @@ def gap(row: "dict[float, Nets]") -> tuple[float, float]:
     return float(high.mean() - low.mean()), float(np.sqrt(sum(variances)))
 
 
-def run(settings: Settings, key: Any, progress: Callable[[float], None]) -> Outcome:
+def run(settings: Settings, key: Any, progress: Update) -> Outcome:
     """Both rows, each on both kinds of data, and the top row once more with less noise in its gradient."""
     sigmoid = TwoLayer(settings.sigmoid_units, "sigmoid")
     plain = {"steps": settings.sigmoid_steps, "batch": settings.sigmoid_batch, "estimator": "plain"}
@@ -138,7 +129,7 @@ def _trained(network: TwoLayer, rates: Sequence[float], settings: Settings, key:
         end = train(
             [kur(k) for k, _ in names], network, rate=[rate for _, rate in names], init=Xavier(1e-3),
             seeds=seeds_from(key, settings.starts), data_seed=seed_from(jax.random.fold_in(key, 0)),
-            save_every=options["steps"], record=("loss", "accuracy"), progress=False, **options,
+            save_every=options["steps"], record=("accuracy",), **options,
         )  # fmt: skip
     assert end.readout is not None
     rows = zip(names, end.final, end.readout[:, :, -1], end.records["accuracy"][..., -1], end.done, strict=True)

@@ -1,6 +1,5 @@
 """When the effective flow breaks down: trained and integrated fields over time, and its assumption (figure 8)."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,12 +7,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from .. import theory
+from .._progress import Update
 from .._record import Claim, Figure, Lines, Outcome, Panel, Table, decide
 from .._trajectory import Trajectory
 from ..analysis import ipr, peak
 from ._neuron import apart, authors_start, orbit, trained_as_authors
 from ._seeds import seed_from
 from ._tasks import NARROW, nlgp
+from ._words import listed
 
 SIZE = 100
 GAINS = (100.0, 0.01)
@@ -95,7 +96,7 @@ class Case:
         return self.first(np.abs(trained - integrated) > ONSET)
 
 
-def run(settings: Settings, key: Any, progress: Callable[[float], None]) -> Outcome:
+def run(settings: Settings, key: Any, progress: Update) -> Outcome:
     """Both gains from the same weights in one run; then Eq. 5 at the recorded times."""
     tasks = [nlgp(gain, NARROW, SIZE) for gain in GAINS]
     trained = trained_as_authors(
@@ -220,7 +221,7 @@ def _text(cases: list[Case], basis: str) -> str:
         f"{sharp.gain:g} seed 0 of the authors peaks at {sharp.peaks['training'][0]}, where the figure's first row has "
         f"{PIXEL}; Eq. 5 has {_peak_then(sharp, MOMENTS[0])} at t = {MOMENTS[0]:g} and {sharp.peaks['Eq. 5'][0]} at "
         f"the end. Peaks of all initialisations by training: "
-        f"{_joined(sharp.peaks['training'])}; by Eq. 5: {_joined(sharp.peaks['Eq. 5'])}; the figure has one miss in "
+        f"{listed(sharp.peaks['training'])}; by Eq. 5: {listed(sharp.peaks['Eq. 5'])}; the figure has one miss in "
         f"four. The figure ends at t = {MOMENTS[-1]:g}, these runs at t = {sharp.time[-1]:g}. Rests on {basis}, in "
         "place of batches of a size that the paper does not state."
     )
@@ -229,10 +230,6 @@ def _text(cases: list[Case], basis: str) -> str:
 def _peak_then(case: Case, moment: float) -> int:
     """Where the field of seed 0 has its peak by Eq. 5."""
     return int(peak(case.integrated[0, case.at(moment)]))
-
-
-def _joined(values: np.ndarray) -> str:
-    return ", ".join(map(str, values))
 
 
 def _times(values: np.ndarray) -> str:
@@ -246,8 +243,8 @@ def _localize_claim(case: Case, basis: str) -> Claim:
         sentence=f"On NLGP({case.gain:g}) the weights always localize.",
         source="seed 004, figure 8",
         reported=f"in four of four initialisations by t = {MOMENTS[-1]:g}",
-        measured=f"IPR at t = {MOMENTS[-1]:g}, the end of the figure: {_each(then)}; at t = {case.time[-1]:g}: "
-        f"{_each(last)}",
+        measured=f"IPR at t = {MOMENTS[-1]:g}, the end of the figure: {listed(then, '.3f')}; at t = {case.time[-1]:g}: "
+        f"{listed(last, '.3f')}",
         rule=f"IPR above {LOCAL:g}, so that one pixel has more than nine tenths of the squared weights, in every "
         f"initialisation at t = {case.time[-1]:g}; in part: above the onset {ONSET:g} in every one",
         basis=basis,
@@ -264,18 +261,14 @@ def _breakdown_claim(case: Case, basis: str) -> Claim:
         sentence="Eq. 5 follows training until the field localizes, and breaks down then.",
         source="seed 004, figure 8",
         reported=f"shown for four initialisations; the first at t = {', '.join(f'{m:g}' for m in MOMENTS)}",
-        measured=f"largest difference of the IPRs while training's is below {ONSET:g}: {_each(before)}; afterwards: "
-        f"{_each(after)}; l2 distance of seed 0 at the times shown: {_series(case, case.distance)}",
+        measured=f"largest difference of the IPRs while training's is below {ONSET:g}: {listed(before, '.3f')}; "
+        f"afterwards: {listed(after, '.3f')}; l2 distance of seed 0 at the times shown: {_series(case, case.distance)}",
         rule=f"in every initialisation the IPRs differ by less than {ONSET / 2:g} until training's reaches {ONSET:g}, "
         f"and by more than {ONSET:g} at some time after",
         basis=basis,
         verdict=decide(before.max() < ONSET / 2 and after.min() > ONSET),
         expected="holds",
     )
-
-
-def _each(values: np.ndarray) -> str:
-    return ", ".join(f"{value:.3f}" for value in values)
 
 
 def _assumption_claim(cases: list[Case], basis: str) -> Claim:
@@ -290,7 +283,7 @@ def _assumption_claim(cases: list[Case], basis: str) -> Claim:
         reported="argued, not measured",
         measured=f"gain {sharp.gain:g}: share of one pixel above {DECIDES:g} from t = {_times(fails_sharp)}, IPRs more "
         f"than {ONSET:g} apart from t = {_times(parts_sharp)}; gain {gauss.gain:g}: {_times(fails_gauss)} and "
-        f"{_times(parts_gauss)}; share of one pixel when the IPRs part: {_each(_share_at(sharp, parts_sharp))}",
+        f"{_times(parts_gauss)}; share of one pixel when the IPRs part: {listed(_share_at(sharp, parts_sharp), '.3f')}",
         rule=f"at gain {sharp.gain:g}, in every initialisation, one pixel explains more than {DECIDES:g} of the "
         f"variance of the preactivation no later than the IPRs differ by more than {ONSET:g}; at gain {gauss.gain:g} "
         "neither happens; in part: both happen at the one gain, in whatever order, and neither at the other",
@@ -332,7 +325,7 @@ def _peak_claim(case: Case, basis: str) -> Claim:
         source="seed 004, figure 8, first row",
         reported=f"{PIXEL}, read off the figure",
         measured=f"training {trained[0]}, Eq. 5 {integrated[0]}; of {len(off)} initialisations {np.sum(off <= 1)} "
-        f"agree within one pixel (distances {_joined(off)})",
+        f"agree within one pixel (distances {listed(off)})",
         rule=f"both within one pixel of {PIXEL}, the precision of the reading",
         basis=f"the authors' seed 0; {basis}",
         verdict=decide(abs(int(trained[0]) - PIXEL) <= 1 and abs(int(integrated[0]) - PIXEL) <= 1),

@@ -1,11 +1,11 @@
 """Idealized stimuli behind a centre-surround filter, as a retina has it: do receptive fields get subfields?"""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from .._progress import Update
 from .._record import Claim, Fields, Figure, Lines, Outcome, Scatter, Table, decide
 from ..analysis import ipr
 from ..stimuli import NLGP, CentreSurround, Filtered, Task
@@ -74,7 +74,7 @@ def likeness(one: Condition, other: Condition) -> float:
     return float(np.mean(np.sum(first * second, axis=1) / norms))
 
 
-def run(settings: Settings, key: Any, progress: Callable[[float], None]) -> Outcome:
+def run(settings: Settings, key: Any, progress: Update) -> Outcome:
     """No filter, and centre-surround filters of growing surround, at every gain, in one call."""
     kinds = [(name, kernel, gain) for name, kernel in _kernels(settings).items() for gain in settings.gains]
     tasks = [_task(kernel, gain) for _, kernel, gain in kinds]

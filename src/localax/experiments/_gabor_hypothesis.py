@@ -1,20 +1,21 @@
 """Are receptive fields Gabors of which only decay and frequency change with the gain? Fits, rivals, uncertainty."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from .._progress import Update
 from .._record import Claim, Figure, Lines, Outcome, Scatter, Table, decide
 from .._trajectory import Trajectory
 from ..analysis import fit_bump, fit_gabor, peak, uncertainty
 from ..networks import AbstractNetwork, SoftCommittee
 from ..theory import ising_attractor
-from ..training import Logarithmic, train
+from ..training import Logarithmic
 from ._neuron import NEURON
 from ._seeds import seed_from, seeds_from
 from ._tasks import SIZE, WIDE, nlgp
+from ._train import train
 
 GOOD = 0.1
 """Relative error below which a fit looks right to the eye."""
@@ -68,7 +69,7 @@ class Fitted:
         return {name: np.median(values, 1) for name, values in sizes.items()}
 
 
-def run(settings: Settings, key: Any, progress: Callable[[float], None]) -> Outcome:
+def run(settings: Settings, key: Any, progress: Update) -> Outcome:
     """One neuron and a committee at every gain, and the exact steady state on Ising data."""
     neuron = _trained(NEURON, settings, key)
     progress(0.3)
@@ -94,7 +95,7 @@ def _trained(network: AbstractNetwork, settings: Settings, key: Any) -> Trajecto
     return train(
         [nlgp(gain) for gain in settings.gains], network, steps=settings.steps, batch=settings.batch,
         rate=settings.rate * network.units, seeds=seeds_from(key, settings.seeds), data_seed=seed_from(key),
-        estimator="orbit", stream=2, save_every=Logarithmic(settings.records), record=(), progress=False,
+        estimator="orbit", stream=2, save_every=Logarithmic(settings.records),
     )  # fmt: skip
 
 

@@ -1,6 +1,5 @@
 """The stimulus gallery: every stimulus at a short and a long lengthscale, as in the paper's figure 2."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,8 +7,10 @@ import jax
 import numpy as np
 
 from .. import stimuli
+from .._progress import Update
 from .._record import Claim, Figure, Histogram, Lines, Outcome, Panel, Table
 from ..stimuli import AbstractStimulus
+from ._words import excess
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class Settings:
 PRESETS = {"quick": Settings(), "paper": Settings()}
 
 
-def run(settings: Settings, key: Any, progress: Callable[[float], None] = lambda _: None) -> Outcome:
+def run(settings: Settings, key: Any, progress: Update = lambda _: None) -> Outcome:
     """Sample every stimulus and set the samples beside what each says of itself."""
     rows, table, gaps = [], [], []
     for i, kind in enumerate(stimuli.ALL):
@@ -80,16 +81,12 @@ def _marginal(stimulus: AbstractStimulus, x: np.ndarray) -> Panel:
     width = edges[1] - edges[0]
     counts, _ = np.histogram(x, edges)
     return Histogram(
-        f"marginal, excess kurtosis {_number(law.excess_kurtosis())}",
+        f"marginal, excess kurtosis {excess(law.excess_kurtosis())}",
         edges,
         counts / (x.size * width),
         np.diff(law.cdf(edges)) / width,
         xlabel="pixel value",
     )
-
-
-def _number(value: float) -> str:
-    return "infinite" if np.isinf(value) else f"{value:.3f}"
 
 
 def _statistics(name: str, stimulus: AbstractStimulus, x: np.ndarray) -> tuple[Any, ...]:
@@ -101,7 +98,7 @@ def _statistics(name: str, stimulus: AbstractStimulus, x: np.ndarray) -> tuple[A
         name,
         f"{law.variance():.4f}",
         f"{float(x.var()):.4f}",
-        _number(law.excess_kurtosis()),
+        excess(law.excess_kurtosis()),
         f"{sampled:.3f}",
         origin,
     )

@@ -1,6 +1,5 @@
 """The search for the best gates: the least limiting loss among halfspaces, and what its precision is like."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,19 +9,19 @@ import numpy as np
 import optax
 from scipy.stats import rankdata
 
-from .._record import Claim, Fields, Figure, Lines, Outcome, Scatter, Table, decide
+from .._progress import Update
+from .._record import Claim, Fields, Figure, Lines, Outcome, Points, Scatter, Table, decide
 from ..networks import GatedLinear
-from ..theory import GatedMoments, gated_moments
+from ..theory import GatedMoments, gated_moments, support
 from ._tasks import ising
 
 SIZE = 12
 """Few enough spins to sum over all states: every loss here is exact."""
-COUPLINGS = (0.3, 0.7)
+TASK = ising(SIZE, (0.3, 0.7))
 TEMPERATURES = (0.3, 0.03)
 """Of the soft gates that the search goes down by, first and last, for gates of norm 1."""
 HALF = 0.5
 """Of what a structure could learn alone: from there on its own drive counts more than all others' together."""
-Groups = dict[str, tuple[np.ndarray, np.ndarray, np.ndarray | None]]
 
 
 @dataclass(frozen=True)
@@ -61,7 +60,7 @@ class Structure:
         return float(np.einsum("kikj->", squares) / squares.sum())
 
 
-def run(settings: Settings, key: Any, progress: Callable[[float], None]) -> Outcome:
+def run(settings: Settings, key: Any, progress: Update) -> Outcome:
     """Random structures, named ones, and the best that a search among halfspaces finds."""
     drawn = np.asarray(jax.random.normal(jax.random.fold_in(key, 0), (settings.random, settings.units, SIZE)))
     random = [_structure(gates) for gates in drawn]
@@ -87,7 +86,7 @@ def run(settings: Settings, key: Any, progress: Callable[[float], None]) -> Outc
 
 
 def _structure(gates: np.ndarray, rule: str = "halfspace") -> Structure:
-    return Structure(gates, gated_moments(ising(SIZE, COUPLINGS), GatedLinear(gates, rule), method="exact"))
+    return Structure(gates, gated_moments(TASK, GatedLinear(gates, rule), method="exact"))
 
 
 def _named(units: int, noise: np.ndarray) -> dict[str, Structure]:
@@ -115,7 +114,10 @@ def search(start: jax.Array, steps: int) -> tuple[np.ndarray, np.ndarray]:
     A halfspace has no slope, so the gate is sigmoid(<v,x>/temperature) with |v| = 1 while the temperature falls; Adam
     follows the derivative of Eq. 65, exact over all states.
     """
-    states, (p0, p1) = _states(), (jnp.asarray(_chances(coupling)) for coupling in COUPLINGS)
+    short, long = (support(stimulus) for stimulus in TASK.stimuli)
+    assert short is not None
+    assert long is not None
+    states, p0, p1 = (jnp.asarray(a) for a in (short.states, short.probabilities, long.probabilities))
 
     def loss(gates: jax.Array, temperature: jax.Array) -> jax.Array:
         unit = gates / jnp.linalg.norm(gates, axis=1, keepdims=True)
@@ -137,16 +139,6 @@ def search(start: jax.Array, steps: int) -> tuple[np.ndarray, np.ndarray]:
     cooling = jnp.geomspace(*TEMPERATURES, steps)
     (gates, _), losses = jax.jit(lambda: jax.lax.scan(step, (first, optimiser.init(first)), cooling))()
     return np.asarray(gates), np.asarray(losses).T
-
-
-def _states() -> jax.Array:
-    return jnp.asarray(1.0 - 2.0 * ((np.arange(2**SIZE)[:, None] >> np.arange(SIZE)) & 1))
-
-
-def _chances(coupling: float) -> np.ndarray:
-    x = np.asarray(_states())
-    weights = np.exp(coupling * np.sum(x * np.roll(x, 1, axis=1), axis=1))
-    return weights / weights.sum()
 
 
 @dataclass(frozen=True)
@@ -204,7 +196,7 @@ def _figure(random: list, named: dict, searched: list, descent: np.ndarray, mixe
     def points(structures: Any) -> tuple[np.ndarray, np.ndarray, None]:
         return np.array([s.diagonal for s in structures]), np.array([s.loss for s in structures]), None
 
-    groups: Groups = {"random": points(random), "searched": points(searched)}
+    groups: dict[str, Points] = {"random": points(random), "searched": points(searched)}
     groups |= {name: points([structure]) for name, structure in named.items() if name != "tiled, exclusive"}
     scatter = Scatter("loss and precision", groups, xlabel="precision within units", ylabel="limiting loss")
     best = min(searched, key=lambda one: one.loss)

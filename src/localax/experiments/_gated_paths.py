@@ -9,8 +9,8 @@ import numpy as np
 
 from ..networks import GatedLinear
 from ..stimuli import Task
-from ..training import train
 from ._seeds import seed_from
+from ._train import train
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def follow(
     """Train from one start on several streams; ``closed`` gives the weights of the closed form at given times."""
     run = train(
         task, network, steps=steps, batch=batch, rate=rate, seeds=runs, init=start, estimator="orbit",
-        stream="independent", data_seed=seed_from(key), save_every=max(steps // 40, 1), record=(), progress=False,
+        stream="independent", data_seed=seed_from(key), save_every=max(steps // 40, 1),
     )  # fmt: skip
     return Paths(run.time, run.weights, closed(run.time))
 

@@ -1,20 +1,21 @@
 """Gaussian clones: data that localize a receptive field, beside Gaussians of the same covariance, which do not."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import jax
 import numpy as np
 
+from .._progress import Update
 from .._record import Claim, Fields, Figure, Lines, Outcome, Table, decide
 from ..analysis import Kind, classify, ipr
 from ..stimuli import AbstractStimulus, Circulant, Copula, Normal, Task
 from ..theory import exact_flow, mode_fixed_points, winning_mode
-from ..training import train
 from ._neuron import NEURON, orbit
 from ._seeds import seed_from, seeds_from
 from ._tasks import NARROW, WIDE, binary, ising, nlgp
+from ._train import train
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class Pair:
         return np.array([np.median(ipr(w)) for w in ends])
 
 
-def run(settings: Settings, key: Any, progress: Callable[[float], None]) -> Outcome:
+def run(settings: Settings, key: Any, progress: Update) -> Outcome:
     """Train one neuron on NLGP, on Ising spins and on their clones; follow the clones exactly, and for longer."""
     fields = {f"NLGP {a:g}, {b:g}": nlgp(settings.gain, (a, b), settings.size) for a, b in (WIDE, NARROW)}
     spins = {"Ising 0.3, 0.7": ising(settings.size)}
@@ -93,7 +94,7 @@ def _paths(tasks: Sequence[Task], settings: Settings, key: Any) -> np.ndarray:
     return train(
         tasks, NEURON, steps=settings.steps, batch=settings.batch, rate=settings.rate, estimator="orbit",
         seeds=seeds_from(key, settings.starts), data_seed=seed_from(jax.random.fold_in(key, 1)),
-        save_every=settings.steps // 50, record=(), progress=False,
+        save_every=settings.steps // 50,
     ).weights[..., 0, :]  # fmt: skip
 
 

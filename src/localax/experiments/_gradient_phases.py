@@ -1,6 +1,5 @@
 """Phases of the gradient: when the quadratic term hands over to f(w), and how long f looks as if data were Gaussian."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._progress import Update
 from .._record import Claim, Figure, Lines, Outcome, decide
 from ..analysis import ipr, spectrum
 from ..networks import SoftCommittee
@@ -90,7 +90,7 @@ def _length(vectors: np.ndarray) -> np.ndarray:
     return np.linalg.norm(vectors, axis=-1)
 
 
-def run(settings: Settings, key: Any, progress: Callable[[float], None]) -> Outcome:
+def run(settings: Settings, key: Any, progress: Update) -> Outcome:
     """The exact flow from the same directions at two lengths, taken apart into its two terms."""
     task = ising()
     noise = np.asarray(jax.random.normal(key, (settings.starts, SIZE)))

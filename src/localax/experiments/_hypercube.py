@@ -1,19 +1,20 @@
 """Why one pixel decides on the hypercube: f(w) of bumps, the separation point in training, and the gate's expansion."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import jax
 import numpy as np
 
+from .._progress import Update
 from .._record import Claim, Figure, Lines, Outcome, Table, decide
 from ..networks import SoftCommittee, Xavier
 from ..stimuli import Ising
 from ..theory import bump_input, mean_gated_input, relaxed_margin, separation, walsh_input
-from ..training import Logarithmic, train
+from ..training import Logarithmic
 from ._seeds import seed_from, seeds_from
 from ._tasks import NARROW, SIZE, WIDE, nlgp
+from ._train import train
 
 SPINS = Ising(12, 0.7)
 """Few enough to sum over all states."""
@@ -84,7 +85,7 @@ class Course:
     second: np.ndarray
 
 
-def run(settings: Settings, key: Any, progress: Callable[[float], None]) -> Outcome:
+def run(settings: Settings, key: Any, progress: Update) -> Outcome:
     """Bumps state by state, then neurons in training, then the expansion of their gates."""
     bumps = {name: _bump(*bump) for name, bump in (BUMPS | THREE).items()}
     courses = _courses(settings, key)
@@ -126,7 +127,7 @@ def _courses(settings: Settings, key: Any) -> dict[str, Course]:
     run = train(
         tasks, SoftCommittee(1), steps=settings.steps, batch=settings.batch, rate=0.05,
         seeds=seeds_from(key, settings.seeds), data_seed=seed_from(key), init=Xavier(1e-3), estimator="orbit",
-        save_every=Logarithmic(settings.records), record=(), progress=False,
+        save_every=Logarithmic(settings.records),
     )  # fmt: skip
     fields = run.weights[:, :, :, 0].astype(float)
     uniform = 2 * np.asarray(mean_gated_input(Ising(settings.size, 0.0), fields.reshape(-1, settings.size)))

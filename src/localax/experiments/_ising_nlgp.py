@@ -1,6 +1,5 @@
 """Ising spins against an NLGP of the same covariance: energies that differ, receptive fields that do not."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,14 +7,15 @@ import jax
 import numpy as np
 from scipy.stats import binom
 
+from .._progress import Update
 from .._record import Claim, Fields, Figure, Histogram, Lines, Outcome, Table, decide
 from ..analysis import align, distance, ipr
 from ..stimuli import AbstractStimulus, Copula, Erf, Ising, Task, latent_covariance
 from ..theory import LocalizedAttractor, localized_attractor
-from ..training import train
 from ._neuron import NEURON, orbit
 from ._seeds import seed_from, seeds_from
 from ._tasks import SIZE, binary
+from ._train import train
 
 GAIN = 100.0
 
@@ -76,7 +76,7 @@ def matched(spins: Ising) -> Copula:
     return Copula(spins.size, latent_covariance(marginal, spins.covariance()), marginal)
 
 
-def run(settings: Settings, key: Any, progress: Callable[[float], None]) -> Outcome:
+def run(settings: Settings, key: Any, progress: Update) -> Outcome:
     """Compare energies on a small ring, then train on both kinds of data."""
     spins = Ising(settings.energy_size, settings.coupling)
     laws = {"Ising": spins, "NLGP": matched(spins)}
@@ -110,7 +110,7 @@ def _trained(task: Task, settings: Settings, key: Any) -> Ends:
     run = train(
         task, NEURON, steps=settings.steps, batch=settings.batch, rate=settings.rate, estimator="orbit",
         seeds=seeds_from(key, settings.starts), data_seed=seed_from(jax.random.fold_in(key, 2)),
-        save_every=settings.steps // 50, record=(), progress=False,
+        save_every=settings.steps // 50,
     )  # fmt: skip
     return Ends(run.weights[:, :, 0])
 

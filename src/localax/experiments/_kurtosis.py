@@ -1,6 +1,5 @@
 """The excess kurtosis of Kur(k), exact, with its zero, against the values that the paper prints from samples."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -10,9 +9,11 @@ import numpy as np
 from scipy.integrate import quad
 from scipy.optimize import brentq
 
+from .._progress import Update
 from .._record import Claim, Figure, Lines, Outcome, Scatter, Table, decide
 from ..analysis import excess_kurtosis
 from ..stimuli import NLGP, Ising, Kur
+from ._words import excess
 
 PRINTED = {3.0: 7.66, 4.0: 3.28, 5.0: 0.86, 10.0: -0.93, 30.0: -1.17}
 """Excess kurtosis by k: sections 4.4 and the caption of figure 7; for k = 5 the kurtosis in figure 3, less 3."""
@@ -35,7 +36,7 @@ class Settings:
 PRESETS = {"quick": Settings(), "paper": Settings(sizes=(1_000, 3_000, 10_000, 100_000, 1_000_000))}
 
 
-def run(settings: Settings, key: Any, progress: Callable[[float], None]) -> Outcome:
+def run(settings: Settings, key: Any, progress: Update) -> Outcome:
     """The exact curve, its zero, and what samples make of a kurtosis that is infinite."""
     zero = float(np.asarray(brentq(exact_excess, 4.5, 8.0, xtol=1e-10)))
     sampled = {}
@@ -126,7 +127,12 @@ def _figure(zero: float, sampled: dict[float, np.ndarray], settings: Settings) -
 def _table(sampled: dict[float, np.ndarray], settings: Settings) -> Figure:
     nothing = ("",) * len(settings.sizes)
     rows = tuple(
-        (f"{k:g}", _shown(exact_excess(k)), f"{printed:.2f}", *(_medians(sampled[k]) if k in sampled else nothing))
+        (
+            f"{k:g}",
+            excess(exact_excess(k), ".4f"),
+            f"{printed:.2f}",
+            *(_medians(sampled[k]) if k in sampled else nothing),
+        )
         for k, printed in PRINTED.items()
     )
     columns = ("k", "exact", "printed", *(f"median of {size:,}" for size in settings.sizes))
@@ -135,10 +141,6 @@ def _table(sampled: dict[float, np.ndarray], settings: Settings) -> Figure:
 
 def _medians(values: np.ndarray) -> tuple[str, ...]:
     return tuple(f"{m:.2f} +- {e:.2f}" for m, e in zip(np.median(values, 1), _median_error(values), strict=True))
-
-
-def _shown(value: float) -> str:
-    return "infinite" if np.isinf(value) else f"{value:.4f}"
 
 
 # Claims ---------------------------------------------------------------------------------------------------------------
@@ -225,7 +227,7 @@ def _artefact_claim(sampled: dict[float, np.ndarray], settings: Settings) -> Cla
         source="seed 004, section 4.4 (both) and figure 7 (caption: Kur(4))",
         reported=f"{PRINTED[3.0]:.2f} and {PRINTED[4.0]:.2f}",
         measured=f"medians at {', '.join(f'{size:,}' for size in settings.sizes)} samples: {shown}; exact: "
-        + ", ".join(_shown(exact_excess(k)) for k in ARTEFACTS),
+        + ", ".join(excess(exact_excess(k), ".4f") for k in ARTEFACTS),
         rule=f"at every sample size the median is within {SAME:.0%} of the printed value, as it is for a number that "
         "belongs to the law; in part if so for one k",
         basis=f"{settings.repeats} samples of each size; closed form",

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import theory
+from .._progress import Update
 from .._record import Claim, Figure, Lines, Outcome, Scatter, Table, decide
 from ..analysis import ipr
 from ..stimuli import NLGP, AbstractStimulus, Ising, Kur
@@ -56,7 +57,7 @@ class Along:
         return np.maximum.accumulate(self.iprs) * SIZE < CONCENTRATED
 
 
-def run(settings: Settings, key: Any, progress: Callable[[float], None]) -> Outcome:
+def run(settings: Settings, key: Any, progress: Update) -> Outcome:
     """Errors of phi/2 against f(w) for random fields, by size; then along the exact flow on Ising spins."""
     seed = seed_from(key)
     errors, floors = {}, {}

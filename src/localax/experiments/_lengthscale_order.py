@@ -1,12 +1,12 @@
 """Does it matter which class has the longer lengthscale? Localization against short-range oscillation."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from .._record import Claim, Fields, Figure, Lines, Outcome, Scatter, Table, decide
+from .._progress import Update
+from .._record import Claim, Fields, Figure, Lines, Outcome, Points, Scatter, Table, decide
 from ..analysis import dominant_frequency, ipr
 from ..theory import LocalizedAttractor, localized_attractor
 from ._single_neurons import centred, final_fields
@@ -60,7 +60,7 @@ class Order:
         return ~self.local & (np.asarray(dominant_frequency(self.fields)) > FAST)
 
 
-def run(settings: Settings, key: Any, progress: Callable[[float], None]) -> Outcome:
+def run(settings: Settings, key: Any, progress: Update) -> Outcome:
     """Every gain in both orders in one call; label 1 belongs to the second lengthscale of a pair."""
     pairs = (WIDE, WIDE[::-1])
     final = final_fields(
@@ -87,9 +87,7 @@ def _figure(settings: Settings, orders: list[Order]) -> Figure:
         tuple(Fields(f"gain {settings.gains[i]:g}", _most_local(order.fields[i])) for i in shown) for order in orders
     ]
     gains = np.array(settings.gains)
-    spread: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray | None]] = {
-        o.name: (np.repeat(gains, settings.seeds), o.ipr.ravel(), None) for o in orders
-    }
+    spread: dict[str, Points] = {o.name: (np.repeat(gains, settings.seeds), o.ipr.ravel(), None) for o in orders}
     distance = np.arange(SIZE) - SIZE // 2
     skirt = np.abs(distance) <= 6
     attractors = {o.name: o.attractor.field[skirt] for o in orders}

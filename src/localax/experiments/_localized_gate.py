@@ -1,6 +1,5 @@
 """The gate on a single pixel: its input-output covariance, and what the input-input covariance makes of it."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +7,7 @@ import jax
 import numpy as np
 
 from .._math import ring_distance
+from .._progress import Update
 from .._record import Claim, Fields, Figure, Heatmap, Lines, Outcome, Table, decide
 from ..analysis import align, ipr
 from ..stimuli import Task
@@ -83,7 +83,7 @@ def input_covariance(task: Task) -> np.ndarray:
     return (low + high) / 4
 
 
-def run(settings: Settings, key: Any, progress: Callable[[float], None]) -> Outcome:
+def run(settings: Settings, key: Any, progress: Update) -> Outcome:
     """Closed forms beside samples at every gain, then trained neurons, then two wider gates."""
     learned = final_fields(
         [nlgp(gain, LENGTHSCALES) for gain in GAINS], jax.random.fold_in(key, 0), seeds=settings.seeds,

@@ -1,20 +1,20 @@
 """Squared error, cross-entropy and absolute error side by side, and more than two lengthscales to tell apart."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from .._record import Claim, Fields, Figure, Outcome, Scatter, Table, decide
+from .._progress import Update
+from .._record import Claim, Fields, Figure, Outcome, Points, Scatter, Table, decide
 from .._trajectory import Trajectory
 from ..analysis import ipr
 from ..networks import SoftCommittee, TwoLayer, Xavier
 from ..stimuli import NLGP, Task
-from ..training import train
 from ._seeds import seed_from, seeds_from
 from ._sigmoid_units import signed
 from ._tasks import SIZE
+from ._train import train
 
 GAUSSIAN = 0.01
 LOCAL = 0.1
@@ -68,7 +68,7 @@ class Result:
 Results = dict[tuple[Any, ...], Result]
 
 
-def run(settings: Settings, key: Any, progress: Callable[[float], None]) -> Outcome:
+def run(settings: Settings, key: Any, progress: Update) -> Outcome:
     """Sigmoid units under two losses, then one output a class under two, each with a Gaussian control."""
     sigmoid: Results = {}
     for loss in ("mse", "l1"):
@@ -120,7 +120,7 @@ def _several(settings: Settings, classes: int, loss: str, key: Any) -> Trajector
 def _common(settings: Settings, key: Any) -> dict[str, Any]:
     return {
         "batch": settings.batch, "seeds": seeds_from(key, settings.seeds), "data_seed": seed_from(key),
-        "estimator": "orbit", "record": ("accuracy",), "probe": settings.samples, "progress": False,
+        "estimator": "orbit", "record": ("accuracy",), "probe": settings.samples,
     }  # fmt: skip
 
 
@@ -148,12 +148,12 @@ def _figure(settings: Settings, sigmoid: Results, several: Results) -> Figure:
         Fields(f"{classes} classes, {names[loss]}", _most_local(several[classes, loss, "NLGP"]))
         for loss in ("mse", "cross-entropy")
     )
-    spread: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray | None]] = {
+    spread: dict[str, Points] = {
         f"{names[loss]}, {name}": (np.asarray(sigmoid[loss, g].biases), sigmoid[loss, g].ipr, None)
         for loss in ("mse", "l1")
         for name, g in (("Gaussian", GAUSSIAN), ("NLGP", gain))
     }
-    ranked: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray | None]] = {}
+    ranked: dict[str, Points] = {}
     for loss in ("mse", "cross-entropy"):
         for kind in ("Gaussian", "NLGP"):
             local = np.sort(several[classes, loss, kind].ipr)

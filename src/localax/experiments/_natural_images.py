@@ -5,21 +5,21 @@ its size, whose correlations reach half as many pixels. Natural pixels have heav
 patches stand for the other side.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import jax
 import numpy as np
 
+from .._progress import Update
 from .._record import Claim, Fields, Figure, Outcome, Table, decide
 from ..analysis import ica, ipr
 from ..networks import Xavier
 from ..stimuli import Empirical, GaussianClone, NaturalPatches
-from ..training import train
 from ._neuron import NEURON
 from ._seeds import seed_from
 from ._tasks import binary
+from ._train import train
 from ._unit_kinds import CONCENTRATED
 
 SOURCES: dict[str, Literal["raw", "whitened", "centre-surround"]] = {
@@ -59,7 +59,7 @@ PRESETS = {
 }
 
 
-def run(settings: Settings, key: Any, progress: Callable[[float], None]) -> Outcome:
+def run(settings: Settings, key: Any, progress: Update) -> Outcome:
     """Train on each treatment and on its Gaussian clone, and set FastICA's filters beside the fields."""
     pairs = [_pair(treatment, settings, jax.random.fold_in(key, i)) for i, treatment in enumerate(TREATMENTS)]
     tasks = [binary(Empirical(short), Empirical(long)) for short, long in pairs]
@@ -107,7 +107,7 @@ def _trained(tasks: list, settings: Settings, seed: int) -> np.ndarray:
     """Final fields, (treatment, seed, row, column)."""
     run = train(
         tasks, NEURON, steps=settings.steps, batch=settings.batch, rate=settings.rate, seeds=settings.seeds,
-        init=Xavier(1e-3), data_seed=seed, save_every=settings.steps, record=(), progress=False,
+        init=Xavier(1e-3), data_seed=seed, save_every=settings.steps,
     )  # fmt: skip
     return run.final[:, :, 0]
 

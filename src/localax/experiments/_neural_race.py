@@ -8,13 +8,14 @@ from typing import Any
 import jax
 import numpy as np
 
+from .._progress import Update
 from .._record import Claim, Fields, Figure, Lines, Outcome, Table, decide
 from ..networks import GatedLinear, SoftCommittee, Xavier
 from ..stimuli import Gaussian, Task
 from ..theory import GatedMoments, gate_families, gated_linear_flow, gated_moments
-from ..training import train
 from ._seeds import seed_from, seeds_from
 from ._tasks import SIZE, binary, nlgp
+from ._train import train
 
 LENGTHSCALES = (1.0, 2.0)
 GAINS = {"Gaussian": 0.01, "gain 100": 100.0}
@@ -68,7 +69,7 @@ class Entry:
 Race = dict[str, Entry]
 
 
-def run(settings: Settings, key: Any, progress: Callable[[float], None]) -> Outcome:
+def run(settings: Settings, key: Any, progress: Update) -> Outcome:
     """Races of single gates and of several, on Gaussian and on nearly binary data."""
     learned, races = {}, {}
     for part, units in enumerate(settings.units):
@@ -90,7 +91,7 @@ def _learned(units: int, settings: Settings, key: Any) -> np.ndarray:
     run = train(
         tasks, SoftCommittee(units), steps=settings.steps, batch=settings.batch, rate=0.1 * units,
         seeds=seeds_from(key, settings.seeds), data_seed=seed_from(key), init=Xavier(1e-3), estimator="orbit",
-        save_every=settings.steps, record=(), progress=False,
+        save_every=settings.steps,
     )  # fmt: skip
     return run.final
 

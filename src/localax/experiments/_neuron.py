@@ -10,8 +10,8 @@ from .._record import Fields
 from .._trajectory import Trajectory
 from ..networks import Authors, SingleReLU
 from ..stimuli import Task
-from ..training import train
 from ._tasks import SIZE
+from ._train import train
 
 NEURON = SingleReLU()  # pyright: ignore[reportCallIssue] (its number of units is a property)
 
@@ -23,7 +23,7 @@ def authors_start(seeds: Sequence[int] | np.ndarray, size: int = SIZE, scale: fl
 
 def trained_as_authors(task: Task | Sequence[Task], *, scale: float = 1e-3, **options: Any) -> Trajectory:
     """The neuron trained from the paper's own initial weights, with nothing recorded but its weights."""
-    return train(task, NEURON, init=Authors(scale), record=(), progress=False, **options)
+    return train(task, NEURON, init=Authors(scale), **options)
 
 
 WORTH = (20, 80)

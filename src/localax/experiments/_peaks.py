@@ -1,6 +1,5 @@
 """Where will the field localize? Peaks predicted by Eq. 5 against those of training, and what noise allows (4.2)."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -9,6 +8,7 @@ import jax
 import numpy as np
 
 from .. import theory
+from .._progress import Update
 from .._record import Claim, Fields, Figure, Outcome, Scatter, Table, decide
 from ..analysis import peak
 from ..stimuli import Task
@@ -17,6 +17,7 @@ from ._fig8 import SIZE as FIGURE_8
 from ._neuron import NEURON, apart, authors_start, trained_as_authors
 from ._seeds import seeds_from
 from ._tasks import NARROW, SIZE, ising, nlgp
+from ._words import listed
 
 REPORTED, OF = 26, 28
 ENOUGH = REPORTED - 2 * float(np.sqrt(REPORTED * (OF - REPORTED) / OF))
@@ -79,7 +80,7 @@ class Case:
         return OF * agreement, OF * float(np.sqrt(agreement))
 
 
-def run(settings: Settings, key: Any, progress: Callable[[float], None]) -> Outcome:
+def run(settings: Settings, key: Any, progress: Update) -> Outcome:
     """Predict and train from the authors' 28 initialisations, on Ising and on NLGP data."""
     end = settings.steps * settings.rate
     spins, fields = ising(), nlgp(settings.gain, NARROW)
@@ -179,17 +180,13 @@ def _example(case: Case, best: bool) -> Fields:
 def _table(*cases: Case) -> Figure:
     columns = ("data", "batch", "prediction", "exact matches by data seed", "within 1 pixel", "ceiling")
     rows = tuple(
-        (case.name, f"{batch:,}", rule, _joined(case.matches(rule, batch)), _joined(case.matches(rule, batch, 1)),
+        (case.name, f"{batch:,}", rule, listed(case.matches(rule, batch)), listed(case.matches(rule, batch, 1)),
          f"{case.ceiling(batch)[1]:.1f}")
         for case in cases
         for batch in case.trained
         for rule in case.predicted
     )  # fmt: skip
     return Figure(f"Matches of {OF}", ((Table("", columns, rows),),))
-
-
-def _joined(counts: np.ndarray) -> str:
-    return ", ".join(map(str, counts))
 
 
 # Claims ---------------------------------------------------------------------------------------------------------------
@@ -205,7 +202,7 @@ def _text(first: Case, second: Case, basis: str) -> str:
         f"{first.matches('Eq. 5', STATED).mean():.1f}, the exact flow itself "
         f"{first.matches('exact flow', STATED).mean():.1f}. Against the exact flow, without noise, Eq. 5 is right in "
         f"{still}. Eq. 5 on {second.name} at lengthscales ({NARROW[0]:g}, {NARROW[1]:g}) and "
-        f"batches of {FITTING:,} has {_joined(second.matches('Eq. 5', FITTING))} of {OF} over data seeds, misses "
+        f"batches of {FITTING:,} has {listed(second.matches('Eq. 5', FITTING))} of {OF} over data seeds, misses "
         f"{_median(second.misses('Eq. 5', FITTING)):.0f} pixels apart in the median. These are the gain and "
         f"the lengthscales of figure 8, which the section cites for its misses, on {SIZE} pixels as in figure 3 where "
         f"figure 8 has {FIGURE_8}. Measured with {basis}; the ceilings rest on {len(first.trained[STATED])} and "
@@ -220,7 +217,7 @@ def _median(misses: np.ndarray) -> float:
 def _match_claim(case: Case, batch: int, basis: str, expected: Any) -> Claim:
     found, (between, ceiling) = {rule: case.matches(rule, batch) for rule in case.predicted}, case.ceiling(batch)
     enough, far = found["Eq. 5"].mean() > ENOUGH, _median(case.misses("Eq. 5", batch))
-    shown = "; ".join(f"{rule}: {_joined(counts)}" for rule, counts in found.items())
+    shown = "; ".join(f"{rule}: {listed(counts)}" for rule, counts in found.items())
     return Claim(
         sentence=f"The peaks of integrated and trained fields match exactly in {REPORTED} of {OF} initialisations, and "
         f"differ substantially in the others; {case.name}, batch {batch:,}.",

@@ -2,19 +2,17 @@
 
 import dataclasses
 import time
-from collections.abc import Callable
 from typing import Any
 
 import jax
 
 from .._disk import libraries
+from .._progress import Update
 from .._record import Outcome
 from ._chapters import ALL, CHAPTERS
 
 
-def perform(
-    name: str, settings: Any = "quick", *, seed: int = 0, progress: Callable[[float], None] = lambda _: None
-) -> Outcome:
+def perform(name: str, settings: Any = "quick", *, seed: int = 0, progress: Update = lambda _: None) -> Outcome:
     """Run one experiment, by its name, with a preset or its own settings.
 
     Theory runs in float64 and training in float32 whatever the flags are, so an experiment has x64 on while it runs.

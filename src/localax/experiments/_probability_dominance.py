@@ -1,13 +1,13 @@
 """Probability dominance: which field makes the long lengthscale drive it harder than the short one most often?"""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import jax
 import numpy as np
 
-from .._record import Claim, Fields, Figure, Outcome, Scatter, Table, decide
+from .._progress import Update
+from .._record import Claim, Fields, Figure, Outcome, Points, Scatter, Table, decide
 from ..stimuli import Gaussian, Task
 from ..theory import (
     DominanceRow,
@@ -41,10 +41,9 @@ class Settings:
 PRESETS = {"quick": Settings(), "paper": Settings(samples=400_000, seeds=5, batch=256, ascent=3000)}
 
 Rows = dict[str, DominanceRow]
-Groups = dict[str, tuple[np.ndarray, np.ndarray, np.ndarray | None]]
 
 
-def run(settings: Settings, key: Any, progress: Callable[[float], None]) -> Outcome:
+def run(settings: Settings, key: Any, progress: Update) -> Outcome:
     """Candidates, trained neurons and optimised fields, at one place and averaged over places."""
     learned = final_fields(
         [nlgp(gain) for gain in GAINS.values()], jax.random.fold_in(key, 0), seeds=settings.seeds,
@@ -140,7 +139,7 @@ def _figure(tables: dict[str, Rows], fields: dict[str, dict[str, np.ndarray]]) -
     rows = []
     for name, table in tables.items():
         shown = ("constant", "bump(1)", "gabor(2, 8)", "one pixel's gate", "learned 1", "optimised from noise")
-        groups: Groups = {
+        groups: dict[str, Points] = {
             n: (np.array([table[n].pointwise]), np.array([table[n].averaged]), np.array([table[n].averaged_error]))
             for n in shown
         }

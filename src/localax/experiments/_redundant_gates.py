@@ -1,12 +1,12 @@
 """Two linear units behind the same gate: their difference never changes, and their mean moves twice as fast."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import jax
 import numpy as np
 
+from .._progress import Update
 from .._record import Claim, Fields, Figure, Lines, Outcome, decide
 from ..networks import GatedLinear
 from ..theory import gated_moments, redundant_path
@@ -29,7 +29,7 @@ class Settings:
 PRESETS = {"quick": Settings(), "paper": Settings(runs=20, steps=6000, batch=256)}
 
 
-def run(settings: Settings, key: Any, progress: Callable[[float], None]) -> Outcome:
+def run(settings: Settings, key: Any, progress: Update) -> Outcome:
     """Training of the pair beside the closed form, as derived and as printed."""
     task, gate = nlgp(GAIN, LENGTHSCALES), np.eye(SIZE)[[PIXEL]]
     start = random_start(jax.random.fold_in(key, 0), UNITS, SIZE)

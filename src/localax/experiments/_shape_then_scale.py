@@ -1,16 +1,17 @@
 """Does a sigmoid network scale its fields up or improve their shape? And what if its populations were unbalanced?"""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from .._progress import Update
 from .._record import Claim, Fields, Figure, Lines, Outcome, Scatter, decide
 from ..networks import SoftCommittee, Xavier
-from ..training import Logarithmic, train
+from ..training import Logarithmic
 from ._seeds import seed_from
 from ._sigmoid_units import NEAR, best_accuracy, least_loss, responses, signed
+from ._train import train
 
 ALIKE = 0.9
 """Cosine from which a field has its final shape."""
@@ -85,13 +86,13 @@ class Course:
         return ranks.mean(1) / len(short)
 
 
-def run(settings: Settings, key: Any, progress: Callable[[float], None]) -> Outcome:
+def run(settings: Settings, key: Any, progress: Update) -> Outcome:
     """One network watched closely, its shapes and scales exchanged between times, its populations re-weighted."""
     task = signed(settings.gain)
     trajectory = train(
         task, SoftCommittee(settings.units, "erf", bias=True), steps=settings.steps, batch=settings.batch,
         rate=settings.rate, seeds=(seed_from(key),), data_seed=seed_from(key), init=Xavier(0.1), estimator="orbit",
-        save_every=Logarithmic(settings.records), progress=False,
+        save_every=Logarithmic(settings.records),
     )  # fmt: skip
     progress(0.7)
     x, y = (np.asarray(part, float) for part in task.sample(key, settings.samples))

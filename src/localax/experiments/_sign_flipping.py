@@ -1,19 +1,19 @@
 """Do the gates of ReLU units flip while they learn? p(t), p_unif and the kurtosis of preactivations."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import jax
 import numpy as np
 
+from .._progress import Update
 from .._record import Claim, Fields, Figure, Heatmap, Lines, Outcome, Table, decide
 from .._trajectory import Trajectory
 from ..analysis import excess_kurtosis, gate_agreement, ipr, preactivations, uniform_gate_agreement
 from ..networks import SoftCommittee, Xavier
-from ..training import train
 from ._seeds import seed_from
 from ._tasks import nlgp
+from ._train import train
 
 GAUSSIAN = 0.01
 PRINTED_STEPS, PRINTED_BATCH = 5000, 10_000
@@ -73,14 +73,14 @@ class Gates:
         return np.asarray(ipr(self.fields))
 
 
-def run(settings: Settings, key: Any, progress: Callable[[float], None]) -> Outcome:
+def run(settings: Settings, key: Any, progress: Update) -> Outcome:
     """Gaussian and binary data, each at the notes' rate and at a long run, in one call."""
     gains, rates = (GAUSSIAN, settings.gain) * 2, (settings.printed_rate,) * 2 + (settings.long_rate,) * 2
     tasks = [nlgp(gain, settings.lengthscales) for gain in gains]
     trajectory = train(
         tasks, SoftCommittee(settings.units), steps=settings.steps, batch=settings.batch, rate=rates,
         seeds=(seed_from(key),), data_seed=seed_from(key), init=Xavier(settings.scale), save_every=settings.every,
-        estimator="orbit", progress=False,
+        estimator="orbit",
     )  # fmt: skip
     progress(0.7)
     names = [f"gain {gain:g}, rate {rate:g}" for gain, rate in zip(gains, rates, strict=True)]

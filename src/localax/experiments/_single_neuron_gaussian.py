@@ -1,6 +1,5 @@
 """One ReLU neuron on Gaussian data: closed form against training, the wave that survives, and every steady state."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,14 +8,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._math import real_dft
+from .._progress import Update
 from .._record import Claim, Fields, Figure, Lines, Outcome, Table, decide
 from ..analysis import spectrum
 from ..networks import SoftCommittee, Xavier
 from ..stimuli import Copula, CosineModulated, Gaussian, Normal, Task
 from ..theory import ModeFixedPoints, exact_flow, mode_fixed_points
-from ..training import train
 from ._seeds import seed_from, seeds_from
 from ._tasks import SIZE, binary, nlgp
+from ._train import train
 
 NEURON = SoftCommittee(1)
 NOTES, PAPER, MODULATED = "lengthscales 1, 2", "lengthscales 1, 3", "modulated class"
@@ -53,7 +53,7 @@ class Settings:
 PRESETS = {"quick": Settings(), "paper": Settings(streams=3, estimator="plain", batch=10_000, starts=40, time=30_000.0)}
 
 
-def run(settings: Settings, key: Any, progress: Callable[[float], None]) -> Outcome:
+def run(settings: Settings, key: Any, progress: Update) -> Outcome:
     """Training beside the closed flow, then the flow alone for very long, on three tasks."""
     trained, flow = _figure_one(settings, jax.random.fold_in(key, 0))
     close = _closeness(trained, flow)
@@ -103,7 +103,7 @@ def _figure_one(settings: Settings, key: Any) -> tuple[np.ndarray, np.ndarray]:
     run = train(
         nlgp(0.01, (1.0, 2.0)), NEURON, steps=settings.steps, batch=settings.batch, rate=settings.rate,
         seeds=len(starts), data_seed=seed_from(jax.random.fold_in(key, 1)), init=starts, estimator=settings.estimator,
-        stream=settings.streams, save_every=settings.steps // RECORDS, record=(), progress=False,
+        stream=settings.streams, save_every=settings.steps // RECORDS,
     )  # fmt: skip
     flow = _flow(gaussian_tasks()[NOTES], starts[:, 0], run.time)
     lead = (settings.streams, settings.seeds, -1, SIZE)

@@ -7,9 +7,9 @@ import numpy as np
 
 from ..analysis import peak, peak_sign
 from ..stimuli import Task
-from ..training import train
 from ._neuron import NEURON
 from ._seeds import seed_from, seeds_from
+from ._train import train
 
 
 def final_fields(
@@ -18,7 +18,7 @@ def final_fields(
     """Where neurons from small random weights end, (task, seed, pixel)."""
     run = train(
         list(tasks), NEURON, steps=steps, batch=batch, rate=rate, seeds=seeds_from(key, seeds),
-        data_seed=seed_from(key), estimator="orbit", stream=stream, save_every=steps, record=(), progress=False,
+        data_seed=seed_from(key), estimator="orbit", stream=stream, save_every=steps,
     )  # fmt: skip
     return np.asarray(run.final[:, :, 0], float)
 

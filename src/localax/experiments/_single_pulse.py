@@ -1,19 +1,19 @@
 """Do ReLU networks localize on the notes' second data set too, single pulses on a ring, whatever the labels?"""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import jax
 import numpy as np
 
-from .._record import Claim, Fields, Figure, Outcome, Scatter, Table, decide
+from .._progress import Update
+from .._record import Claim, Fields, Figure, Outcome, Points, Scatter, Table, decide
 from ..analysis import dominant_frequency, ipr
 from ..networks import SoftCommittee, Xavier
 from ..stimuli import SinglePulse, Task
-from ..training import train
 from ._seeds import seed_from
 from ._tasks import SIZE, binary
+from ._train import train
 
 LOCAL = 0.1
 """An IPR of 4 times the flat field's."""
@@ -67,7 +67,7 @@ class Condition:
         return float(np.mean(self.ipr > LOCAL))
 
 
-def run(settings: Settings, key: Any, progress: Callable[[float], None]) -> Outcome:
+def run(settings: Settings, key: Any, progress: Update) -> Outcome:
     """Both supports, both orders of the classes, both scales of the start."""
     conditions = []
     for i, support in enumerate(SUPPORTS):
@@ -96,7 +96,7 @@ def _trained(settings: Settings, support: tuple[int, int], key: Any) -> list[Con
     trajectory = train(
         [tasks[long] for long, _ in kinds], SoftCommittee(settings.units), steps=settings.steps, batch=settings.batch,
         rate=settings.rate, seeds=(seed_from(key),), data_seed=seed_from(key), init=[Xavier(s) for _, s in kinds],
-        save_every=settings.steps, record=("accuracy",), progress=False,
+        save_every=settings.steps, record=("accuracy",),
     )  # fmt: skip
     final, accuracy = trajectory.final[:, 0], trajectory.records["accuracy"][:, 0, -1]
     return [
@@ -122,7 +122,7 @@ def _figure(conditions: list[Condition]) -> Figure:
     rows = []
     for support in SUPPORTS:
         chosen = [c for c in conditions if c.support == support]
-        groups: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray | None]] = {
+        groups: dict[str, Points] = {
             c.name.split(", ", 1)[1]: (c.cycles.astype(float), c.ipr, None) for c in chosen if c.scale == max(scales)
         }
         shown = [

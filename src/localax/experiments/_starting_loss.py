@@ -1,6 +1,5 @@
 """The loss before training against the gain of the data, for a ReLU and for a sigmoid unit."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._progress import Update
 from .._record import Claim, Figure, Lines, Outcome, Scatter, Table, decide
 from ..networks import Xavier
 from ..stimuli import Gaussian
@@ -54,7 +54,7 @@ class Losses:
         return float(change.mean()), float(change.std(ddof=1) / np.sqrt(len(change))), float(change.std(ddof=1))
 
 
-def run(settings: Settings, key: Any, progress: Callable[[float], None]) -> Outcome:
+def run(settings: Settings, key: Any, progress: Update) -> Outcome:
     """All gains on the same latent fields, and the closed forms on Gaussian data."""
     weights = Xavier(1.0).weights(seeds_from(key, settings.seeds), 1, (SIZE,), np.float64)[:, 0]
     found = []

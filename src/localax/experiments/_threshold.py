@@ -4,20 +4,22 @@ The effective flow is linearised at the flat field: a threshold in closed form. 
 fast its perturbations really grow. Steady states followed from the localized side show how they join.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from .. import theory
+from .._progress import Update
 from .._record import Claim, Figure, Lines, Outcome, Scatter, decide
 from ..networks import Given
 from ..stimuli import Task
-from ..training import train
 from ._neuron import NEURON
 from ._seeds import seed_from
 from ._tasks import NARROW, SIZE, WIDE, kur, nlgp
+from ._train import train
+from ._words import listed
 
 PAIRS = (WIDE, (1.0, 2.0), NARROW)
 FIXED_GAIN = 0.25
@@ -48,7 +50,7 @@ PRESETS = {
 }
 
 
-def run(settings: Settings, key: Any, progress: Callable[[float], None]) -> Outcome:
+def run(settings: Settings, key: Any, progress: Update) -> Outcome:
     """Thresholds, training around them, and the branches that leave the flat one."""
     seed = seed_from(key)
     thresholds = [(theory.critical_gain(*pair, SIZE), theory.critical_k(*pair, SIZE)) for pair in PAIRS]
@@ -90,7 +92,6 @@ def _train(tasks: list[Task], settings: Settings, seed: int) -> Trained:
     run = train(
         tasks, NEURON, steps=settings.steps, batch=settings.batch, rate=settings.rate, seeds=settings.seeds,
         init=starts, data_seed=seed, estimator="orbit", stream="independent", save_every=settings.save_every,
-        record=(), progress=False,
     )  # fmt: skip
     waves = np.fft.fft(run.weights[..., 0, :])
     power = np.abs(waves) ** 2
@@ -226,14 +227,15 @@ def _text(
     thresholds: list[tuple[float, float]], families: dict, trained: dict[str, Trained], settings: Settings
 ) -> str:
     gain, k = thresholds[0]
+    nlgps, kurs = (listed(trained[family].share.mean(1), ".3f") for family in ("NLGP", "Kur"))
     return (
         "The paper says that no explicit threshold can be had. The effective flow has one: linearised at the flat "
         "field, a wave grows if the elasticity of the amplifier, a phi'(a)/phi(a), exceeds a ratio of eigenvalues. For "
         f"lengthscales {PAIRS[0]} on {SIZE} pixels that is at gain {gain:.3f} for NLGP, where the excess kurtosis is "
         f"{_excess(nlgp(gain)):+.3f}, and at k = {k:.3f} for Kur, where it is {_excess(kur(k)):+.3f}. Networks trained "
         f"from a flat field with {settings.wave:.0%} of its power in the slowest wave show how fast that wave grows or "
-        f"decays while it is small; the share of power that is not flat ends at {_range(trained['NLGP'])} (NLGP) and "
-        f"{_range(trained['Kur'])} (Kur) from the lowest to the highest setting. {_offset(families, trained)} "
+        f"decays while it is small; the share of power that is not flat ends at {nlgps} (NLGP) and {kurs} (Kur) "
+        f"from the lowest to the highest setting. {_offset(families, trained)} "
         "Followed down from strong non-Gaussianity the localized state widens and joins the flat one."
     )
 
@@ -249,10 +251,6 @@ def _offset(families: dict, trained: dict[str, Trained]) -> str:
         f"On average the rates lie {apart.mean():+.3f} +- {error:.3f} off the predicted ones, which is how far the "
         "effective flow can be trusted this near to the threshold."
     )
-
-
-def _range(trained: Trained) -> str:
-    return ", ".join(f"{value:.3f}" for value in trained.share.mean(1))
 
 
 def _sign_claim(thresholds: list[tuple[float, float]]) -> Claim:

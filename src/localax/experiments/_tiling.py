@@ -1,21 +1,21 @@
 """Weight sharing and tiling in sigmoid networks as they grow, and the convolution that the notes reduce them to."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy import special
 
-from .._record import Claim, Fields, Figure, Outcome, Scatter, Table, decide
+from .._progress import Update
+from .._record import Claim, Fields, Figure, Outcome, Points, Scatter, Table, decide
 from ..analysis import distance, tiling
 from ..networks import SoftCommittee, Xavier
 from ..theory import Population, convolutional_output, population_output
-from ..training import train
 from ._seeds import seed_from, seeds_from
 from ._sigmoid_units import best_accuracy, responses, signed
 from ._single_neurons import centred
 from ._tasks import SIZE
+from ._train import train
 
 SAME_BIAS = 0.1
 """Spread of biases over their mean that still counts as one bias: a tenth."""
@@ -88,7 +88,7 @@ class Network:
         return float(np.corrcoef(self.outputs[model], self.outputs["network"])[0, 1])
 
 
-def run(settings: Settings, key: Any, progress: Callable[[float], None]) -> Outcome:
+def run(settings: Settings, key: Any, progress: Update) -> Outcome:
     """Networks of every size, their populations, and the models they reduce to."""
     task, rng = signed(settings.gain), np.random.default_rng(seed_from(key))
     x, y = (np.asarray(part, float) for part in task.sample(key, settings.samples))
@@ -97,7 +97,7 @@ def run(settings: Settings, key: Any, progress: Callable[[float], None]) -> Outc
         trajectory = train(
             task, SoftCommittee(units, "erf", bias=True), steps=settings.steps, batch=settings.batch,
             rate=settings.rate * units, seeds=seeds_from(key, settings.seeds), data_seed=seed_from(key),
-            init=Xavier(0.1), estimator="orbit", stream=2, save_every=settings.steps, progress=False,
+            init=Xavier(0.1), estimator="orbit", stream=2, save_every=settings.steps,
         )  # fmt: skip
         final = zip(trajectory.final, np.asarray(trajectory.biases)[:, -1], strict=True)
         networks += [_network(np.asarray(w, float), np.asarray(b, float), x, y, settings, rng) for w, b in final]
@@ -172,7 +172,7 @@ def _figure(settings: Settings, networks: list[Network]) -> Figure:
     last = _largest(settings, networks)[0]
     sizes = np.array(settings.units, float)
     mean = lambda f: np.array([np.mean([f(n) for n in networks if n.units == k]) for k in settings.units])  # noqa: E731
-    accuracy: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray | None]] = {
+    accuracy: dict[str, Points] = {
         name: (sizes, mean(lambda n, m=name: n.accuracy[m]), None) for name in ("network", "Eq. 4")
     }
     shown = last.outputs["network"][:: max(settings.samples // 400, 1)]

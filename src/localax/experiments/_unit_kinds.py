@@ -18,3 +18,13 @@ def concentrated(fields: np.ndarray) -> np.ndarray:
 def fast(fields: np.ndarray) -> np.ndarray:
     """Which fields are dominated by a high frequency."""
     return np.asarray(dominant_frequency(fields)) > LOW
+
+
+def bump(fields: np.ndarray) -> np.ndarray:
+    """Which fields are localized: concentrated, and no packet of fast waves."""
+    return concentrated(fields) & ~fast(fields)
+
+
+def slow(fields: np.ndarray) -> np.ndarray:
+    """Which fields are waves of low frequency."""
+    return ~concentrated(fields) & ~fast(fields)

@@ -1,21 +1,19 @@
 """The number of zero crossings of a stimulus does not depend on the gain; the fields that are learned do."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
-from .._record import Claim, Fields, Figure, Lines, Outcome, Scatter, Table, decide
+from .._progress import Update
+from .._record import Claim, Fields, Figure, Lines, Outcome, Points, Scatter, Table, decide
 from ..analysis import ipr
 from ..stimuli import NLGP, sign_changes
 from ..theory import critical_gain
 from ._sigmoid_units import best_accuracy
 from ._single_neurons import final_fields
 from ._tasks import SIZE, WIDE, nlgp
-
-Points = dict[str, tuple[np.ndarray, np.ndarray, np.ndarray | None]]
 
 
 @dataclass(frozen=True)
@@ -51,7 +49,7 @@ class Counts:
     """Pixels whose sign differs between two gains, over all samples."""
 
 
-def run(settings: Settings, key: Any, progress: Callable[[float], None]) -> Outcome:
+def run(settings: Settings, key: Any, progress: Update) -> Outcome:
     """The same latent fields at every gain; then neurons that learn from such stimuli."""
     classes = [_counts(settings, lengthscale, key) for lengthscale in settings.lengthscales]
     progress(0.3)
@@ -115,8 +113,8 @@ def _figure(
     first, last = classes[1].samples[0], classes[1].samples[-1]
     pixel = np.arange(settings.pixels)
     sample = {f"gain {gains[0]:g}": first, f"gain {gains[-1]:g}": last}
-    counted: Points = {f"lengthscale {c.lengthscale:g}": (gains, c.crossings.mean(1), None) for c in classes}
-    pairs: Points = {f"lengthscale {c.lengthscale:g}": (gains, c.correlation, None) for c in classes}
+    counted: dict[str, Points] = {f"lengthscale {c.lengthscale:g}": (gains, c.crossings.mean(1), None) for c in classes}
+    pairs: dict[str, Points] = {f"lengthscale {c.lengthscale:g}": (gains, c.correlation, None) for c in classes}
     return Figure(
         "What the gain changes and what it does not",
         (

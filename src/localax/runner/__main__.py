@@ -17,12 +17,15 @@ def main(preset: str, root: str) -> None:
     os.dup2(2, 1)
 
     def tell(**message: object) -> None:
-        print(json.dumps(message), file=out, flush=True)
+        out.write(json.dumps(message) + "\n")  # in one piece: threads may speak at once
+        out.flush()
 
     for line in sys.stdin:
         try:
             run(line.strip(), preset, Store(root), lambda fraction: tell(fraction=float(fraction)))
             tell(done=True)
+        except BrokenPipeError:  # whoever asked is gone
+            return
         except Exception:
             tell(error=traceback.format_exc())
         jax.clear_caches()  # compiled programs of one experiment serve no other, and add up to gigabytes

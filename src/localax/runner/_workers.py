@@ -1,4 +1,4 @@
-"""One process a core, each with one XLA thread; they take experiments one by one and say how far they are.
+"""One process a core, or fewer with more threads each; they take experiments one by one and say how far they are.
 
 A worker is this package run as a program, so nothing is pickled and no caller needs a guarded ``__main__``. It
 reads names from its standard input and writes one line of JSON for each thing that happens. Results travel through
@@ -21,12 +21,16 @@ Watch = Callable[[str, float], None]
 LONGEST = ("fig1", "peaks", "fig5", "fig6", "fig7", "natural_images")
 """Begun first, so that no core is left alone with a long one."""
 
+THREADS = ("NPROC", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
+"""What XLA, numpy and scikit-learn read their number of threads from."""
+
 
 def work(names: Sequence[str], preset: str, root: Path, workers: int | None, watch: Watch) -> dict[str, str]:
     """Run experiments into the store at ``root``; gives what failed, with its traceback."""
     waiting = sorted(names, key=lambda name: LONGEST.index(name) if name in LONGEST else len(LONGEST))
     messages: queue.Queue = queue.Queue()
-    crew = [_Worker(preset, root, messages) for _ in range(min(len(waiting), workers or cores()))]
+    count = min(len(waiting), workers or cores())
+    crew = [_Worker(preset, root, messages, threads=max(1, cores() // count)) for _ in range(count)]
     failed: dict[str, str] = {}
     try:
         for worker in crew:
@@ -57,7 +61,7 @@ def cores() -> int:
 class _Worker:
     """A process and the name of the experiment it is at, if any."""
 
-    def __init__(self, preset: str, root: Path, messages: queue.Queue):
+    def __init__(self, preset: str, root: Path, messages: queue.Queue, threads: int):
         # A session of its own: Ctrl-C reaches the caller alone, who ends the workers when all is said.
         self.process = subprocess.Popen(
             [sys.executable, "-m", "localax.runner", preset, str(root)],
@@ -65,7 +69,7 @@ class _Worker:
             stdout=subprocess.PIPE,
             text=True,
             start_new_session=True,
-            env={**os.environ, "NPROC": "1", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
+            env={**os.environ, **dict.fromkeys(THREADS, str(threads))},
         )
         self.name = ""
         self.ear = threading.Thread(target=self._listen, args=(messages,), daemon=True)

@@ -29,7 +29,7 @@ from ._gated_linear import (
 from ._gaussian_relu import GaussianReLU
 from ._hypercube import Separation, bump_input, chow, margin, relaxed_margin, separation, walsh_input
 from ._ising import IsingReLU
-from ._joint import elliptical_constant
+from ._joint import Support, elliptical_constant, support
 from ._race import Racer, gate_families, race
 from ._sigmoid import (
     Population,
@@ -66,6 +66,7 @@ __all__ = [
     "Separation",
     "Specialisation",
     "SteadyState",
+    "Support",
     "amplifier",
     "ascend_dominance",
     "bias_flow",
@@ -110,6 +111,7 @@ __all__ = [
     "separation",
     "starting_loss",
     "steady_state",
+    "support",
     "walsh_input",
     "winning_mode",
 ]

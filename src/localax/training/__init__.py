@@ -3,7 +3,7 @@
 from ._estimators import ESTIMATORS, AbstractEstimator, Antithetic, Orbit, Plain
 from ._losses import LOSSES
 from ._prepare import flags
-from ._records import RECORDS, Logarithmic, Snapshot
+from ._records import RECORDS, Logarithmic, Record, Snapshot
 from ._spec import SHELVES, Spec, member, read_spec
 from ._train import Cost, estimate, train
 from ._typed import typed_settings
@@ -19,6 +19,7 @@ __all__ = [
     "Logarithmic",
     "Orbit",
     "Plain",
+    "Record",
     "Snapshot",
     "Spec",
     "estimate",
