@@ -1,14 +1,20 @@
 """A worker: takes names of experiments from standard input until it ends; see `_workers`."""
 
 import json
+import math
 import os
 import sys
 import traceback
+from contextlib import suppress
+from pathlib import Path
 
 import jax
 
 from ..store import Store
 from ._reproduce import run
+
+ROOM = 1.0
+"""GB from which on a worker forgets what it compiled: two of them and the caller stay below 3."""
 
 
 def main(preset: str, root: str) -> None:
@@ -28,7 +34,16 @@ def main(preset: str, root: str) -> None:
             return
         except Exception:
             tell(error=traceback.format_exc())
-        jax.clear_caches()  # compiled programs of one experiment serve no other, and add up to gigabytes
+        if resident() > ROOM:  # compiled programs add up to gigabytes, and only the small ones serve again
+            jax.clear_caches()
+
+
+def resident() -> float:
+    """GB that this process takes; without /proc, as much as there is."""
+    with suppress(OSError):
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE") / 1e9
+    return math.inf
 
 
 if __name__ == "__main__":

@@ -18,7 +18,10 @@ from pathlib import Path
 Watch = Callable[[str, float], None]
 """Called with an experiment's name and the fraction that is done; 1 when it is stored."""
 
-LONGEST = ("fig1", "peaks", "fig5", "fig6", "fig7", "natural_images")
+LONGEST = (
+    "fig1", "peaks", "fig5", "fig6", "fig7", "natural_images",
+    "fig4", "threshold", "fig3", "gabor_hypothesis", "losses",
+)  # fmt: skip
 """Begun first, so that no core is left alone with a long one."""
 
 THREADS = ("NPROC", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
