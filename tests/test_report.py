@@ -44,6 +44,19 @@ def test_pictures_are_the_same_bytes_on_repeat(form, start):
     assert first == second
 
 
+@pytest.mark.parametrize(
+    ("panel", "expected"),
+    [
+        (Fields("images", np.random.default_rng(0).normal(size=(4, 5, 5))), "a row"),
+        (Lines("curves", np.arange(3.0), {"a": np.ones(3)}, ylabel="height"), "a row\nheight"),
+    ],
+)
+def test_a_row_keeps_its_label(panel, expected):
+    first = figure(Figure("f", ((panel,),), ("a row",))).axes[0]
+    assert first.get_ylabel() == expected
+    assert first.axison  # else no label is drawn
+
+
 def test_a_table_is_no_drawing():
     with pytest.raises(TypeError, match="no way to draw a Table"):
         figure(outcome().figures[1])

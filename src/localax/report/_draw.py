@@ -37,7 +37,8 @@ def figure(record: Figure) -> Canvas:
             for ax in grid[i, len(row) :]:
                 ax.set_axis_off()
             if i < len(record.labels):
-                grid[i, 0].set_ylabel(record.labels[i], fontsize=9, fontweight="bold")
+                own = grid[i, 0].get_ylabel()
+                grid[i, 0].set_ylabel("\n".join(filter(None, (record.labels[i], own))), fontsize=9, fontweight="bold")
     return canvas
 
 
@@ -121,7 +122,8 @@ def _(panel: Fields, ax: Axes) -> None:
         tiles = _tiled(panel.values)
         reach = np.nanmax(np.abs(tiles)) or 1.0
         ax.imshow(tiles, vmin=-reach, vmax=reach)
-        ax.set_axis_off()
+        ax.set(xticks=[], yticks=[])  # an axis switched off would take the label of its row with it
+        ax.spines[:].set_visible(False)
     ax.set_title(panel.title)
 
 
