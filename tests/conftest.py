@@ -1,18 +1,10 @@
 """Numeric flags and the shape of random tests, in one place."""
 
-import atexit
 import os
-import shutil
-import tempfile
 
 # One thread per process, in XLA and in numpy, set before they load: tests run side by side.
 os.environ.setdefault("NPROC", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-# What one process has compiled serves the others, for as long as these tests run.
-if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
-    os.environ["JAX_COMPILATION_CACHE_DIR"] = tempfile.mkdtemp(prefix="localax-compiled-")
-    os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0.05"
-    atexit.register(shutil.rmtree, os.environ["JAX_COMPILATION_CACHE_DIR"], ignore_errors=True)
 
 import jax
 import pytest

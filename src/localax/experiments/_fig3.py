@@ -84,7 +84,7 @@ def run(settings: Settings, key: Any, progress: Update) -> Outcome:
         _negative_claim(rows[1:], basis),
     )
     return Outcome(
-        "The amplifier and what it does", _text(rows, basis, settings), (_figure(rows), _table(rows)), claims
+        "Figure 3: the amplifier and what it does", _text(rows, basis, settings), (_figure(rows), _table(rows)), claims
     )
 
 

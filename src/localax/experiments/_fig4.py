@@ -114,7 +114,7 @@ def run(settings: Settings, key: Any, progress: Update) -> Outcome:
         _stable_claim(cases[0]),
         _constant_claim(cases[1]),
     )
-    return Outcome("Elliptical data", _text(cases, basis), (_figure(cases), _table(cases)), claims)
+    return Outcome("Figure 4: elliptical data", _text(cases, basis), (_figure(cases), _table(cases)), claims)
 
 
 def _case(law: Law, steps: int, runs: int, data: int) -> Case:

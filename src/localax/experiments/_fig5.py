@@ -86,7 +86,9 @@ def run(settings: Settings, key: Any, progress: Update) -> Outcome:
         f"{settings.rate:g}, each step the orbit of {settings.batch} samples"
     )
     figures = (_figure(sweeps), _table(sweeps))
-    return Outcome("IPR against excess kurtosis", _text(sweeps, basis), figures, _claims(sweeps, settings, basis))
+    return Outcome(
+        "Figure 5: IPR against excess kurtosis", _text(sweeps, basis), figures, _claims(sweeps, settings, basis)
+    )
 
 
 def _sweep(family: str, values: tuple[float, ...], settings: Settings, seed: int, progress: Update) -> Sweep:

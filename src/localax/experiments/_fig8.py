@@ -117,7 +117,9 @@ def run(settings: Settings, key: Any, progress: Update) -> Outcome:
         _throughout_claim(cases[1], basis),
         _peak_claim(cases[0], basis),
     )
-    return Outcome("When the effective flow breaks down", _text(cases, basis), (_figure(cases), _table(cases)), claims)
+    return Outcome(
+        "Figure 8: when the effective flow breaks down", _text(cases, basis), (_figure(cases), _table(cases)), claims
+    )
 
 
 def _case(index: int, gain: float, task: Any, trained: Trajectory) -> Case:

@@ -15,7 +15,7 @@ from .._progress import Update
 from .._record import Claim, Fields, Figure, Outcome, Table, decide
 from ..analysis import ica, ipr
 from ..networks import Xavier
-from ..stimuli import Empirical, GaussianClone, NaturalPatches
+from ..stimuli import Empirical, GaussianClone, NaturalPatches, Task
 from ._neuron import NEURON
 from ._seeds import seed_from
 from ._tasks import binary
@@ -61,8 +61,7 @@ PRESETS = {
 
 def run(settings: Settings, key: Any, progress: Update) -> Outcome:
     """Train on each treatment and on its Gaussian clone, and set FastICA's filters beside the fields."""
-    pairs = [_pair(treatment, settings, jax.random.fold_in(key, i)) for i, treatment in enumerate(TREATMENTS)]
-    tasks = [binary(Empirical(short), Empirical(long)) for short, long in pairs]
+    tasks = [_task(treatment, settings, jax.random.fold_in(key, i)) for i, treatment in enumerate(TREATMENTS)]
     clones = [binary(*(GaussianClone(stimulus) for stimulus in task.stimuli)) for task in tasks]
     progress(0.2)
     seed = seed_from(key)
@@ -73,8 +72,8 @@ def run(settings: Settings, key: Any, progress: Update) -> Outcome:
         for name, task, f, c in zip(TREATMENTS, tasks, fields, controls, strict=True)
     ]
     filters = {
-        name: ica(long[: settings.ica_patches], settings.components, seed=seed % 2**31, steps=400, tolerance=1e-3)
-        for name, (_, long) in list(zip(TREATMENTS, pairs, strict=True))[:UNMIXED]
+        name: _components(task.stimuli[1], settings, seed % 2**31)
+        for name, task in list(zip(TREATMENTS, tasks, strict=True))[:UNMIXED]
     }
     independent = {name: _median_ipr(found) for name, found in filters.items()}
     return Outcome(
@@ -85,7 +84,7 @@ def run(settings: Settings, key: Any, progress: Update) -> Outcome:
     )
 
 
-def _pair(treatment: str, settings: Settings, key: Any) -> tuple[np.ndarray, np.ndarray]:
+def _task(treatment: str, settings: Settings, key: Any) -> Task:
     """Patches at half and at full resolution, of both polarities, without their mean and with variance 1."""
     side = settings.side
     cut, flip = jax.random.split(key)
@@ -95,7 +94,7 @@ def _pair(treatment: str, settings: Settings, key: Any) -> tuple[np.ndarray, np.
     halved, whole = large.reshape(-1, side, 2, side, 2).mean((2, 4)), large[:, :side, :side]
     if treatment.startswith("signs"):
         halved, whole = np.sign(halved), np.sign(whole)
-    return _standard(halved), _standard(whole)
+    return binary(Empirical(_standard(halved)), Empirical(_standard(whole)))
 
 
 def _standard(patches: np.ndarray) -> np.ndarray:
@@ -103,7 +102,12 @@ def _standard(patches: np.ndarray) -> np.ndarray:
     return centred / centred.std()
 
 
-def _trained(tasks: list, settings: Settings, seed: int) -> np.ndarray:
+def _components(patches: Any, settings: Settings, seed: int) -> np.ndarray:
+    some = np.asarray(patches.samples[: settings.ica_patches], float)
+    return ica(some, settings.components, seed=seed, steps=400, tolerance=1e-3)
+
+
+def _trained(tasks: list[Task], settings: Settings, seed: int) -> np.ndarray:
     """Final fields, (treatment, seed, row, column)."""
     run = train(
         tasks, NEURON, steps=settings.steps, batch=settings.batch, rate=settings.rate, seeds=settings.seeds,
