@@ -13,6 +13,7 @@ import localax as lx
 from localax import experiments, runner
 from localax._record import Claim, Figure, Lines, Outcome
 from localax.runner import _workers
+from localax.runner.__main__ import resident
 from localax.store import Store
 
 PLANTED = """
@@ -41,7 +42,11 @@ def fail():
 def nothing():
     pass
 
-acts = {"good": nothing, "other": nothing, "bad": fail, "dead": lambda: os._exit(7), "slow": lambda: time.sleep(60)}
+def threads():
+    raise RuntimeError("threads " + os.environ["NPROC"])
+
+acts = {"good": nothing, "other": nothing, "bad": fail, "dead": lambda: os._exit(7), "slow": lambda: time.sleep(60),
+        "threads": threads}
 for name, act in acts.items():
     experiments.ALL[name] = planted(act)
 """
@@ -102,6 +107,27 @@ def test_progress_ends_at_one_only_when_stored(planted):
     seen = []
     assert _workers.work(["good"], "quick", planted, 1, lambda name, fraction: seen.append((name, fraction))) == {}
     assert seen == [("good", 0.5), ("good", 1.0)]
+
+
+@pytest.mark.parametrize(("workers", "others"), [(1, []), (2, ["good"])])
+def test_workers_share_the_cores_out(planted, workers, others):
+    said = _workers.work(["threads", *others], "quick", planted, workers, lambda *_: None)["threads"]
+    assert said.splitlines()[-1] == f"RuntimeError: threads {max(1, _workers.cores() // workers)}"
+
+
+def test_a_worker_whose_caller_is_gone_ends_quietly(planted):
+    command = [sys.executable, "-m", "localax.runner", "quick", str(planted)]
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    with subprocess.Popen(command, text=True, **pipes) as process:
+        process.stdout.close()
+        _, said = process.communicate("good\nother\n", timeout=120)
+    assert (process.returncode, said) == (0, "")
+
+
+def test_a_worker_knows_how_much_it_takes():
+    before = resident()
+    block = np.ones(25_000_000)
+    assert resident() - before == pytest.approx(block.nbytes / 1e9, rel=0.1)  # beside what else comes and goes
 
 
 def test_ctrl_c_keeps_what_is_finished_and_leaves_no_process(planted):

@@ -323,7 +323,7 @@ def _alone_claim(alone: np.ndarray, settings: Settings) -> Claim:
     near = _near(alone)
     return Claim(
         sentence="Either population could solve the task on its own.",
-        source="seed 002, section 2, and its TODO",
+        source="seed 002, section 2, which leaves it to be tested",
         reported="it appears so; to be tested for oscillatory neurons",
         measured=f"accuracy at the best threshold: both {both:.3f}, negative biases alone {negative:.3f}, positive "
         f"alone {positive:.3f}",

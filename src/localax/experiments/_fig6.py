@@ -18,7 +18,7 @@ from ._seeds import seed_from, seeds_from
 from ._tasks import SIZE, kur, nlgp
 from ._train import train
 from ._unit_kinds import CONCENTRATED, LOW, concentrated, fast, slow
-from ._words import excess
+from ._words import or_infinite
 
 SHARP, BROAD = 10.0, 4.0
 """The exponents k of the figure: negative excess kurtosis, and an infinite one."""
@@ -204,7 +204,7 @@ def _table(filters: Filters) -> Figure:
         law = MIXTURES[name].stimuli[0].marginal.excess_kurtosis()
         spread = (f"{v:.3f}" for v in np.quantile(ipr(one.filters), (0, 0.5, 1)))
         ends = {True: "yes", False: "no", None: "not told"}[one.converged]
-        rows.append((name, excess(law), way, f"{counts[name, way]}/{len(one.filters)}", *spread, ends))
+        rows.append((name, or_infinite(law), way, f"{counts[name, way]}/{len(one.filters)}", *spread, ends))
     columns = ("data", "excess kurtosis", "components", "localized", "least IPR", "median", "largest", "converged")
     return Figure("Components that are localized", ((Table("", columns, tuple(rows)),),))
 

@@ -10,7 +10,7 @@ from .. import stimuli
 from .._progress import Update
 from .._record import Claim, Figure, Histogram, Lines, Outcome, Panel, Table
 from ..stimuli import AbstractStimulus
-from ._words import excess
+from ._words import or_infinite
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def _marginal(stimulus: AbstractStimulus, x: np.ndarray) -> Panel:
     width = edges[1] - edges[0]
     counts, _ = np.histogram(x, edges)
     return Histogram(
-        f"marginal, excess kurtosis {excess(law.excess_kurtosis())}",
+        f"marginal, excess kurtosis {or_infinite(law.excess_kurtosis())}",
         edges,
         counts / (x.size * width),
         np.diff(law.cdf(edges)) / width,
@@ -98,7 +98,7 @@ def _statistics(name: str, stimulus: AbstractStimulus, x: np.ndarray) -> tuple[A
         name,
         f"{law.variance():.4f}",
         f"{float(x.var()):.4f}",
-        excess(law.excess_kurtosis()),
+        or_infinite(law.excess_kurtosis()),
         f"{sampled:.3f}",
         origin,
     )

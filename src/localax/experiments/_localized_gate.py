@@ -119,7 +119,7 @@ def _text(gates: dict[float, Gate], settings: Settings) -> str:
     bump = "a bump about the pixel at every gain" if all(map(_falls, gates.values())) else "not a bump at every gain"
     return (
         "Seed 000 computes the input-output covariance of a gate on one pixel, leaves open what the input-input "
-        "covariance does to it (its TODO after Eq. 74), and says that this gate explains localized ReLU neurons. The "
+        "covariance does to it (after Eq. 74), and says that this gate explains localized ReLU neurons. The "
         f"covariance is {bump}; the printed constant is {ratio:.3f} times the sampled one, where 2 sqrt(pi) is "
         f"{2 * np.sqrt(np.pi):.3f} ({settings.samples:,} samples are within {worst:.1f} standard errors of the "
         "corrected form). The input-input covariance is (S0 + S1)/4 behind every gate, and its inverse works on the "
@@ -256,7 +256,7 @@ def _difference_claim(gates: dict[float, Gate]) -> Claim:
     three, five = ({gain: g.neighbours(reach)[1] for gain, g in gates.items()} for reach in (1, 2))
     return Claim(
         sentence="The input-input covariance basically computes a difference between adjacent points of the bump.",
-        source="seed 000, after Eq. 74 ('TODO: finish!')",
+        source="seed 000, after Eq. 74",
         reported="unfinished",
         measured=f"weights of a pixel and its two neighbours give the field within {min(three.values()):.1%} to "
         f"{max(three.values()):.1%}, with the next two within {max(five.values()):.1%}; weights at gain {SHARP:g}: "

@@ -73,7 +73,7 @@ def run(settings: Settings, key: Any, progress: Update) -> Outcome:
     ]
     filters = {
         name: _components(task.stimuli[1], settings, seed % 2**31)
-        for name, task in list(zip(TREATMENTS, tasks, strict=True))[:UNMIXED]
+        for name, task in zip(TREATMENTS[:UNMIXED], tasks, strict=False)
     }
     independent = {name: _median_ipr(found) for name, found in filters.items()}
     return Outcome(

@@ -103,7 +103,7 @@ def _race(name: str, learned: np.ndarray, settings: Settings, key: Any) -> Race:
 
 
 def _gates(task: Task, learned: np.ndarray, key: Any) -> dict[str, np.ndarray]:
-    """The families of the notes' TODO; ReLU networks after the first by number."""
+    """The families that the notes want raced; ReLU networks after the first by number."""
     units = learned.shape[1]
     place = np.arange(units)[:, None]
     families = gate_families(task, units=units, seed=seed_from(key), relu=learned[0])

@@ -11,6 +11,6 @@ def listed(values: Iterable[Any], form: str = "") -> str:
     return ", ".join(format(value, form) for value in values)
 
 
-def excess(value: float, form: str = ".3f") -> str:
-    """An excess kurtosis, which may be infinite."""
+def or_infinite(value: float, form: str = ".3f") -> str:
+    """A number that may be infinite, such as an excess kurtosis."""
     return "infinite" if np.isinf(value) else format(value, form)
