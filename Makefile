@@ -8,18 +8,27 @@ BIN := .venv/bin
 UV := $(BIN)/uv pip install --quiet --python $(BIN)/python --compile-bytecode
 PIP := $(PYTHON) -m pip --python $(BIN)/python install --quiet
 
-.PHONY: reproduce test browser check format docs pins clean
+PACKAGES := chromium
+
+.PHONY: reproduce test notebook system check format docs pins clean
 
 reproduce: .venv/.have-run
 	$(BIN)/localax reproduce
 
-test: .venv/.have-test browser
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+# The quick presets run once, side by side, into a store that the tests read; a claim that misses is for them to tell.
+test: .venv/.have-test
+	-$(BIN)/localax reproduce all --store .quick/store --out .quick/report
+	$(BIN)/python -m pytest -n 2 --dist worksteal -rs
 
-# The report and the page are tested in a real browser; without one those tests are skipped and say so.
-browser:
-	@command -v chromium >/dev/null || { apt-get update -qq && apt-get install -y -qq chromium; } >/dev/null 2>&1 \
-	  || echo "no chromium and no way to install it: tests of pages are skipped"
+# The environment has no pip of its own; the constraints keep what is installed as it is.
+notebook: .venv/.have-run
+	$(UV) -c constraints.txt jupyterlab || $(PIP) -c constraints.txt jupyterlab
+	$(BIN)/jupyter lab
+
+# What the tests use if it is there: a real browser for the report. Without it they skip, and say so.
+system:
+	@command -v $(PACKAGES) >/dev/null || { apt-get update -qq && apt-get install -y -qq $(PACKAGES); } >/dev/null 2>&1 \
+	  || echo "cannot install $(PACKAGES)"
 
 check: .venv/.have-check .venv/.have-test
 	$(BIN)/ruff check .
@@ -38,7 +47,7 @@ pins: .venv/.have-run
 	  --no-header --no-emit-index-url --quiet -o constraints.txt
 
 clean:
-	rm -rf .venv docs/_build
+	rm -rf .venv docs/_build docs/api
 
 # --without-pip and pip --python need no ensurepip, which some Linux packages of Python leave out.
 .venv/bin/python:

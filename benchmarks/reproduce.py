@@ -16,6 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from localax import runner
+from localax.store import Store
 
 TARGETS = {
     "quick": {"paper": 180, "notes": 240},
@@ -38,10 +39,11 @@ def chapter(name: str, preset: str) -> dict:
                 memory = max(memory, gigabytes(process.pid))
                 time.sleep(0.5)
         wall, code = time.perf_counter() - began, process.returncode
-        outcomes, failed = runner.run_or_load(name, preset, store=store, progress=False) if code in (0, 1) else ([], {})
+        units = [unit for unit in runner.experiment_units(name, preset) if Store(store).finished(unit.identity)]
+        outcomes = [runner.load_outcome(Store(store), unit) for unit in units]
     return {"chapter": name, "preset": preset, "seconds": round(wall, 1), "target": TARGETS[preset][name],
             "memory": round(memory, 2), "code": code,
-            "experiments": {o.name: round(o.seconds, 1) for o in outcomes}, "failed": list(failed)}  # fmt: skip
+            "experiments": {o.name: round(o.seconds, 1) for o in outcomes}}  # fmt: skip
 
 
 def gigabytes(pid: int) -> float:

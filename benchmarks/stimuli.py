@@ -175,6 +175,8 @@ def bare(stimulus: AbstractStimulus, n: int) -> tuple[str, Competitor]:
             return "3 integers a sample", integers(n, 3)
         case stimuli.Empirical():
             return "1 integer a sample", integers(n, 1)
+        case stimuli.Window():
+            return bare(stimulus.stimulus, n)
         case _:
             return "normals", normals(n, *stimulus.shape)
 
@@ -187,9 +189,9 @@ def others(rounds: int) -> Iterator[Ratio]:
 
 
 def _named() -> Iterator[tuple[str, AbstractStimulus]]:
-    for kind in stimuli.ALL:
+    for kind, pair in stimuli.EXAMPLES.items():
         if kind not in (stimuli.Copula, stimuli.Elliptical):
-            yield f"{kind.__name__}(40)", kind.pair(N)[1]
+            yield f"{kind.__name__}(40)", pair(N)[1]
     yield "NLGP(30, 30)", stimuli.NLGP((30, 30), 3, 3)
     for radial in (stimuli.Surface(), stimuli.Shell(), stimuli.RadialStudentT(3)):
         yield f"Elliptical(40), {type(radial).__name__}", stimuli.Elliptical(N, 3, radial)

@@ -57,7 +57,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="theory", description="The cost of the flows of theory.")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     options = parser.parse_args(argv)
-    lx.enable_x64()
     return show(measure(), options.json)
 
 

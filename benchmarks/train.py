@@ -23,11 +23,10 @@ from rich.progress import Progress
 
 import localax as lx
 from localax.networks import SingleReLU, SoftCommittee, Xavier
+from localax.training import plan
 from localax.training._estimators import Batch, Orbit, Plain
 from localax.training._loop import _step, start
 from localax.training._losses import mse
-from localax.training._prepare import prepare
-from localax.training._train import _defaults
 
 if __package__:
     from ._measure import Competitor, Ratio, exactly, one_cpu, show, timed
@@ -43,9 +42,8 @@ def task(gain: float = 3.0) -> lx.Task:
 
 def step(network: Any = None, **settings: Any) -> Competitor:
     """One step of training, its data drawn from the key."""
-    options = {**_defaults(), "steps": 1000, "batch": BATCH, "rate": 0.05, **settings}
-    run = prepare(task(), network or SingleReLU(), **options)
-    state = start(run.problem, run.parameters)
+    run = plan(task(), network or SingleReLU(), **{"steps": 1000, "batch": BATCH, "rate": 0.05, **settings})
+    state = start(run.problem, run.parameters, np.int32(0))
 
     def once(key):
         problem = eqx.tree_at(lambda p: p.keys, run.problem, key[None])
@@ -161,7 +159,7 @@ def _median_ipr(chosen: lx.Task) -> float:
         estimator="orbit",
         progress=False,
     )
-    return float(np.median(np.asarray(lx.analysis.ipr(run.final, ndim=2))))
+    return float(np.median(lx.analysis.ipr(run.final, ndim=2)))
 
 
 PARTS = (steps, orbits, gradient_errors, compilation)

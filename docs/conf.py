@@ -1,9 +1,29 @@
-"""Sphinx configuration."""
+"""Sphinx configuration; `rooms` makes the pages of the reference and `mathml` the formulas."""
 
-project = "Localax"
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+project = html_title = "Localax"
 author = "The Localax developers"
-extensions = ["myst_parser"]
-myst_enable_extensions = ["dollarmath", "amsmath"]
-html_theme = "pydata_sphinx_theme"
-html_show_sourcelink = False
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "mathml", "rooms"]
 exclude_patterns = ["_build"]
+myst_enable_extensions = ["dollarmath", "amsmath"]
+
+# A signature has names and defaults; types, which name every axis, would take lines.
+autodoc_typehints = "none"
+autodoc_preserve_defaults = True
+autodoc_member_order = "bysource"
+autodoc_inherit_docstrings = False  # a method stands where it is explained
+autosummary_generate = False
+add_module_names = False
+default_role = "py:obj"
+nitpicky = True  # a link that leads nowhere is a mistake
+
+html_theme = "pydata_sphinx_theme"
+html_theme_options = {"header_links_before_dropdown": 6}
+html_static_path, html_css_files = ["_static"], ["localax.css"]
+html_sidebars = {"*": []}  # pages at the top have nothing beside them
+html_math_renderer = "mathml"
+html_show_sourcelink = False

@@ -10,7 +10,7 @@ import jax
 import numpy as np
 
 import localax as lx
-from localax._record import Fields, Figure, Lines
+from localax.outcome import Fields, Figure, Lines
 from localax.report import picture
 
 stimuli = [lx.stimuli.NLGP(40, lengthscale, gain=100) for lengthscale in (0.3, 0.7)]
@@ -20,7 +20,7 @@ rows, labels = [], ("NLGP", "Gaussian clone")
 for classes in (stimuli, clones):
     task = lx.Task(classes, labels=[0, 1])
     run = lx.train(task, lx.networks.SingleReLU(), steps=4000, batch=256, rate=0.05, seeds=8, estimator="orbit")
-    local = np.asarray(lx.analysis.ipr(run.weights))[:, :, 0]
+    local = lx.analysis.ipr(run)[:, :, 0]
     fields = Fields("learned receptive fields", run.final[:, 0])
     growth = Lines("localization", run.time, {"mean of 8 seeds": local.mean(0)}, xlabel="time", ylabel="IPR")
     sample = classes[1].sample(jax.random.key(1), 1)

@@ -1,5 +1,6 @@
 """Numeric flags and the shape of random tests, in one place."""
 
+import gc
 import os
 
 # One thread per process, in XLA and in numpy, set before they load: tests run side by side.
@@ -9,6 +10,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import jax
 import pytest
 from hypothesis import HealthCheck, settings
+
+from localax._system import resident
 
 # The same examples on every run: a failure that comes and goes helps nobody. Compilation makes first examples slow.
 settings.register_profile(
@@ -27,3 +30,16 @@ def x64():
     """JAX in float64. Samplers are float32 by default, so this is not switched on for everyone."""
     with jax.enable_x64(True):
         yield
+
+
+FULL = 1.2e9
+"""Bytes from which on a test process forgets what it compiled; two of them stay below 3 GB together."""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def bounded_memory():
+    """Compiled programs add up to gigabytes over a thousand tests, and few serve a second module."""
+    yield
+    if resident() > FULL:
+        jax.clear_caches()
+        gc.collect()

@@ -1,7 +1,9 @@
 """What several tests share: comparison within six standard errors, dense matrices by plain loops, random settings."""
 
 import functools
+import os
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -9,14 +11,19 @@ import numpy as np
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from localax._settings import Setting, settings_of
+from localax import runner
+from localax.outcome import Outcome
+from localax.spec import Setting, settings_of
 from localax.stimuli import AbstractStimulus, Report, _battery
+from localax.store import Store
 
 SIGMAS = 6.0
 RARE = 2e-9
 """The chance of a six-sigma event: the p-value below which a test fails."""
 
-STATEMENTS = ("mean", "covariance", "marginal", "translation invariance", "sign symmetry")
+STATEMENTS = (
+    "mean", "covariance", "marginal", "moments of the marginal", "translation invariance", "sign symmetry",
+)  # fmt: skip
 """The items of the battery that compare samples with what a stimulus says of itself; cheap, as they compile nothing."""
 
 
@@ -59,15 +66,18 @@ def drawn(data: Any, cls: type, size: int | tuple[int, int] = 40) -> Any:
 
 def recipes(cls: type, size: int | tuple[int, int] = 40) -> st.SearchStrategy:
     """What to build; built outside of hypothesis, as the shape checks under pytest draw random numbers of their own."""
-    values = {name: _values(setting, size) for name, setting in settings_of(cls).items()}
+    own = settings_of(cls)
+    inside = tuple(2 * side for side in size) if isinstance(size, tuple) else 2 * size
+    values = {name: _values(setting, size, inside if "size" in own else size) for name, setting in own.items()}
     return st.fixed_dictionaries(values).map(lambda chosen: functools.partial(construct, cls, **chosen))
 
 
-def _values(setting: Setting, size: Any) -> st.SearchStrategy:
+def _values(setting: Setting, size: Any, inside: Any) -> st.SearchStrategy:
     if setting.choices:
         return st.sampled_from(setting.choices)
     if setting.options:
-        return st.one_of([recipes(option, size) for option in setting.options()])
+        simple = [option for option in setting.options() if "stimulus" not in settings_of(option)]
+        return st.one_of([recipes(option, inside) for option in simple])
     if setting.kind == "size":
         return st.just(size)
     if setting.kind is bool:
@@ -85,3 +95,16 @@ def construct(cls: type, **chosen: Any) -> Any:
     except ValueError as error:
         assume("is no covariance" not in str(error))  # refused with reason; that is tested elsewhere
         raise
+
+
+# Outcomes of the quick preset -----------------------------------------------------------------------------------------
+
+
+@functools.cache
+def quick_outcome(name: str) -> Outcome:
+    """The outcome of an experiment's quick preset: from the store that ``make test`` filled, else run into it."""
+    store = Store(os.environ.get("LOCALAX_TEST_STORE", Path(__file__).parents[1] / ".quick" / "store"))
+    units = runner.experiment_units([name])
+    results = runner.run_or_load(units, store, runner.Processes(1))
+    assert results.failed == {}
+    return runner.load_outcome(store, units[0])

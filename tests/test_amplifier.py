@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from scipy import integrate, special, stats
 
-import localax as lx
 from localax.stimuli import (
     Algebraic,
     Bernoulli,
@@ -296,8 +295,3 @@ def test_surface_in_three_dimensions_is_uniform():
 def test_student_radius_gives_student_pixels():
     law = Elliptical(20, 2, RadialStudentT(3)).marginal
     np.testing.assert_allclose(amplifier(law)(POINTS), amplifier(StudentT(3))(POINTS), atol=1e-12)
-
-
-def test_needs_float64():
-    with jax.enable_x64(False), pytest.raises(ValueError, match="enable_x64"):
-        lx.theory.amplifier(Normal())

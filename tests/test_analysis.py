@@ -13,6 +13,7 @@ from hypothesis.extra import numpy as hnp
 from scipy import optimize, stats
 
 import localax.analysis as la
+from localax import SettingError, Trajectory
 from localax.analysis import Kind
 
 N = 32
@@ -20,7 +21,7 @@ TORUS = (12, 10)
 SHAPES = {1: (N,), 2: TORUS}
 RNG = np.random.default_rng
 
-SCALARS = (la.ipr, la.entropy, la.width, la.uncertainty)
+SCALARS = (la.concentration, la.gathered, la.ipr, la.entropy, la.width, la.uncertainty)
 MEASURES = (*SCALARS, la.peak, la.peak_sign, la.centre, la.spectrum, la.dominant_frequency, la.classify)
 SEARCHES = (la.fit_gabor, la.fit_bump)
 SLOW = pytest.mark.slow
@@ -157,6 +158,60 @@ def test_wrong_shapes_raise_one_line(function):
         with pytest.raises(ValueError, match=words) as caught:
             function(w, ndim=ndim)
         assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("settings", [(), (2,)])
+@pytest.mark.parametrize("ndim", [1, 2])
+@pytest.mark.parametrize("function", [*MEASURES, *FITS[:2]], ids=name)
+def test_a_trajectory_knows_its_pixels(function, ndim, settings):
+    """Its measures are those of its weights, ([setting], seed, time, unit), in numpy."""
+    lead = (*settings, 3, 4, 2)
+    run = Trajectory(np.arange(4.0), RNG(21).normal(size=(*lead, *SHAPES[ndim])), pixel_ndim=ndim)
+    measured, expected = (jax.tree.leaves(result) for result in (function(run), function(run.weights, ndim=ndim)))
+    for a, b in zip(measured, expected, strict=True):
+        assert type(a) is np.ndarray
+        assert a.shape[: len(lead)] == lead
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("function", [*MEASURES, *FITS[:2]], ids=name)
+def test_numbers_are_numpy_outside_of_jit_and_traced_inside(function):
+    w = RNG(22).normal(size=(3, N))
+    assert all(isinstance(leaf, np.ndarray) for leaf in jax.tree.leaves(function(w)))
+    assert all(isinstance(leaf, np.generic | np.ndarray) for leaf in jax.tree.leaves(function(w[0].tolist())))
+    traced = []
+    jax.vmap(lambda x: traced.extend(jax.tree.leaves(function(x))))(w)
+    assert traced
+    assert all(isinstance(leaf, jax.core.Tracer) for leaf in traced)
+
+
+def test_the_slope_of_a_measure_by_differences():
+    w, step = RNG(23).normal(size=N), 1e-6
+    slopes = [(la.ipr(w + step * e) - la.ipr(w - step * e)) / (2 * step) for e in np.eye(N)]
+    np.testing.assert_allclose(jax.grad(la.ipr)(w), slopes, atol=1e-8)  # rounding over the step: 1e-10
+
+
+def test_trajectories_with_other_pixels_than_said_are_refused():
+    ring, torus = (Trajectory(np.arange(2.0), RNG(24).normal(size=(3, 2, 4, *SHAPES[n])), pixel_ndim=n) for n in (1, 2))
+    for call, words in [
+        (lambda: la.ipr(torus, ndim=1), "ipr: ndim must be 2, which the trajectory knows by itself"),
+        (lambda: la.ipr(ring, ndim=2), "ipr: ndim must be 1, which"),
+        (lambda: la.distance(ring, torus), "distance: trajectories on a ring and on a torus"),
+        (lambda: la.gate_agreement(ring), "gate_agreement: takes numbers such as preactivations"),
+        (lambda: la.ica(ring, 2), "samples must be"),
+    ]:
+        with pytest.raises(SettingError, match=f"^{words}[^\n]*$"):
+            call()
+    assert la.ipr(torus, ndim=2).shape == la.ipr(ring).shape == (3, 2, 4)
+    np.testing.assert_allclose(la.distance(torus, torus.final[:, None]).shape, (3, 2, 4))
+
+
+@pytest.mark.parametrize(
+    "given_", ["abc", None, [[1, 2], [3]], object(), np.array(["a"])], ids=lambda x: type(x).__name__
+)
+def test_what_is_no_field_is_refused_in_one_line_without_jargon(given_):
+    with pytest.raises(SettingError, match=r"^ipr: takes a Trajectory or an array of numbers, got \w+$"):
+        la.ipr(given_)
 
 
 @pytest.mark.parametrize("ndim", [1, 2])
@@ -594,7 +649,8 @@ KINDS = [
     (wave([1], 0.2, (40,)), Kind.OSCILLATORY),
     (0.5 + wave([12], 0.2, (40,)), Kind.OSCILLATORY),
     (wave([12], 0.2, (40,)) * (1 + 0.5 * wave([1], 1.0, (40,))), Kind.OSCILLATORY),
-    (gabor(20.2, 2.8, 8.0, 0.5, n=40), Kind.MIXED),
+    (gabor(20.2, 2.8, 8.0, 0.5, n=40), Kind.LOCALIZED),
+    (np.eye(40)[3] + np.eye(40)[17] + np.eye(40)[30], Kind.MIXED),  # speckle: few pixels, far apart
     (wave([3], 0.2, (40,)) + wave([8], 0.9, (40,)) + wave([12], 0.9, (40,)), Kind.MIXED),
     (np.zeros(40), Kind.UNDEFINED),
     (np.full(40, np.nan), Kind.UNDEFINED),
@@ -616,23 +672,55 @@ def test_kinds_on_a_torus():
         gabor_2d((3.2, 9.9), (2.5, 2.5), 0.6, 0.25, 0.5, shape=side),
         RNG(11).normal(size=side),
     ]
-    expected = [Kind.LOCALIZED, Kind.OSCILLATORY, Kind.OSCILLATORY, Kind.MIXED, Kind.MIXED]
+    expected = [Kind.LOCALIZED, Kind.OSCILLATORY, Kind.OSCILLATORY, Kind.LOCALIZED, Kind.MIXED]
     np.testing.assert_array_equal(la.classify(np.stack(examples), ndim=2), expected)
 
 
-def test_kinds_follow_their_thresholds_and_noise_is_mixed():
-    w = bump(7.3, 3.0, 40)  # n IPR is n / (sqrt(2 pi) s)
-    scale = 40 / np.sqrt(2 * np.pi) / 3.0
-    assert la.classify(w, concentration=0.99 * scale) == Kind.LOCALIZED
-    assert la.classify(w, concentration=1.01 * scale) == Kind.OSCILLATORY
-    assert la.classify(w, concentration=1.01 * scale, band=1.0) == Kind.MIXED
-    noise = RNG(12).normal(size=(2000, 40))
-    kinds = np.asarray(la.classify(noise))
-    concentrated = 40 * np.sum(noise**4, axis=1) / np.sum(noise**2, axis=1) ** 2 >= 4
-    assert np.all(concentrated[kinds == Kind.LOCALIZED])
-    # Chance makes a packet of two or more cycles of few of the 5% that are concentrated.
-    assert np.mean(kinds[concentrated] == Kind.LOCALIZED) > 0.9
-    assert np.mean(kinds == Kind.MIXED) > 0.9
+def test_a_bump_is_localized_up_to_the_width_at_which_it_is_no_longer_concentrated():
+    limit = 40 / np.sqrt(2 * np.pi) / 4  # n IPR of a bump of width s is n/(sqrt(2 pi) s)
+    assert la.localized(bump(7.3, 0.99 * limit, 40))
+    assert not la.localized(bump(7.3, 1.01 * limit, 40))
+
+
+def test_alike_bumps_are_alike_whatever_their_dominant_frequency():
+    """One pixel with a little noise has a flat spectrum, so that its dominant frequency is chance."""
+    noisy = np.eye(40)[3] + 0.01 * RNG(5).normal(size=(200, 40))
+    assert np.ptp(la.dominant_frequency(noisy)) > 3
+    assert np.all(la.classify(noisy) == Kind.LOCALIZED)
+
+
+def test_random_fields_are_rarely_localized():
+    """3 +- 0.8 is n IPR of noise at 40 pixels; those beyond 4 are speckle, not gathered in one place."""
+    noise = RNG(12).normal(size=(20_000, 40))
+    count = la.concentration(noise)
+    assert np.mean(count) == pytest.approx(2.86, abs=0.05)  # 3 n/(n + 2), exactly
+    assert np.std(count) == pytest.approx(0.7, abs=0.1)
+    assert np.mean(la.localized(noise)) < 0.01 < np.mean(count >= 4)
+
+
+@pytest.mark.parametrize("n", [8, 10, 39, 40])
+def test_the_best_quarter_by_plain_sums(n):
+    w = RNG(n).normal(size=n)
+    p = w**2 / np.sum(w**2)
+    whole, part = divmod(n, 4)
+    twice = np.r_[p, p]
+    sums = [twice[i : i + whole].sum() + part / 4 * twice[i + whole] for i in range(n)]
+    np.testing.assert_allclose(la.gathered(w), max(sums), rtol=1e-5)
+
+
+def test_the_best_quarter_of_a_torus_by_plain_sums():
+    w = RNG(3).normal(size=(6, 8))
+    p = np.tile(w**2 / np.sum(w**2), (2, 2))
+    sums = [p[i : i + 3, j : j + 4].sum() for i in range(6) for j in range(8)]
+    np.testing.assert_allclose(la.gathered(w, ndim=2), max(sums), rtol=1e-5)
+
+
+def test_the_best_quarter_of_known_fields():
+    assert la.gathered(np.ones(40)) == pytest.approx(0.25, rel=1e-5)
+    expected = 1 / 4 + 1 / (2 * np.pi)  # the integral of cos^2 over a quarter about its top
+    assert la.gathered(wave([1], 0.0, (4000,))) == pytest.approx(expected, rel=1e-3)
+    assert np.isnan(la.gathered(np.zeros(40)))
+    assert not la.localized(np.zeros(40))
 
 
 # Gates ------------------------------------------------------------------------------------------------------------
@@ -660,6 +748,16 @@ def test_gate_agreement_against_loops():
     np.testing.assert_allclose(la.gate_agreement(broken), expected)
     assert np.isnan(la.uniform_gate_agreement(broken)[1, 0])
     np.testing.assert_allclose(la.uniform_gate_agreement(broken)[0], unif[0])
+
+
+def test_a_trajectory_brings_its_biases():
+    rng = RNG(25)
+    biases = rng.normal(size=(2, 4, 3))
+    run = Trajectory(np.arange(4.0), rng.normal(size=(2, 4, 3, *TORUS)), biases=biases, pixel_ndim=2)
+    x = rng.normal(size=(5, *TORUS))
+    for given_, expected in [(None, biases), (0 * biases, 0 * biases)]:
+        h = np.einsum("stuij,xij->stux", run.weights, x) + expected[..., None]
+        np.testing.assert_allclose(la.preactivations(run, x, given_), h)
 
 
 def test_gate_agreement_of_gaussian_data_is_the_angle_between_weights():

@@ -5,9 +5,11 @@ import numpy as np
 import pytest
 
 from localax.stimuli import (
+    NLGP,
     BlockPulse,
     Check,
     Elliptical,
+    Empirical,
     Gaussian,
     Ising,
     RadialStudentT,
@@ -129,6 +131,29 @@ def test_a_check_says_what_it_means():
     assert str(found) == f"{found.name}: {found.value:.3g} +- {found.standard_error:.2g} ({found.meaning})"
     assert "A1" in found.name
     assert "linear" in found.meaning
+
+
+def shifted(x):
+    """Every sample with all its shifts and both signs: invariant by construction."""
+    orbit = np.concatenate([np.roll(x, d, axis=1) for d in range(x.shape[1])])
+    return np.concatenate([orbit, -orbit])
+
+
+@pytest.mark.parametrize("check", [translation_invariance, sign_symmetry])
+def test_data_invariant_by_construction_pass_as_a_stimulus(check):
+    """Drawn with replacement they would fail: a sample that comes twice looks like a violation."""
+    data = shifted(np.random.default_rng(6).normal(size=(50, 10)) ** 3)
+    assert holds(check(Empirical(data)))
+    rng = np.random.default_rng(7)
+    assert holds(check(Empirical(rng.permutation(data))))
+    assert abs(check(Empirical(rng.permutation(data))).value) < 1e-3
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_a_data_set_is_taken_as_the_samples_it_holds(check):
+    x = np.asarray(NLGP(12, 1, 3).sample(jax.random.key(5), 5000))
+    assert check(Empirical(x)) == check(x)
+    assert holds(check(Empirical(x))) or check is weak_dependence
 
 
 def test_data_and_stimulus_give_the_same():

@@ -56,7 +56,7 @@ CASES: dict[str, tuple[str, str, str]] = {
     "SinglePulse(40, 2.5, 3)": ("shortest", "2.5", "a whole number"),
     "SinglePulse(40, 4, 3)": ("longest", "3", "at least shortest (4)"),
     "SinglePulse(40, 4, 40)": ("longest", "40", "below size (40)"),
-    "SinglePulse(40, 4, 5, (0, 2))": ("support", "(0, 2)", "one of (-1, 1), (0, 1)"),
+    "SinglePulse(40, 4, 5, (0, 2))": ("values", "(0, 2)", "one of (-1, 1), (0, 1)"),
     "SinglePulse(40, 4, 5, complement=1)": ("complement", "1", "true or false"),
     "BlockPulse(40, 41)": ("length", "41", "from 1 to size (40)"),
     "NaturalPatches(8, 'grey')": ("treatment", "'grey'", "one of 'raw'"),
@@ -69,6 +69,23 @@ CASES: dict[str, tuple[str, str, str]] = {
     "Elliptical(40, 1, Shell)": ("radial", "Shell", "a radial law"),
     "GaussianClone(3)": ("stimulus", "3", "a stimulus"),
     "GaussianClone(Empirical(np.ones((5, 4))))": ("stimulus", "Empirical", "varies"),
+    "GaussianClone(np.zeros((9, 8)))": ("stimulus", "an array of shape (9, 8)", "lx.stimuli.Empirical(samples)"),
+    "Affine(ising, 0)": ("scale", "0", "a finite number other than 0"),
+    "Affine(ising, inf)": ("scale", "inf", "a finite number"),
+    "Affine(ising, 1, nan)": ("offset", "nan", "a finite number"),
+    "Affine('ising')": ("stimulus", "'ising'", "a stimulus"),
+    "Affine(np.zeros((9, 8)), 2)": ("stimulus", "an array of shape (9, 8)", "lx.stimuli.Empirical(samples)"),
+    "Window(np.zeros((9, 8)), 2)": ("stimulus", "an array of shape (9, 8)", "lx.stimuli.Empirical(samples)"),
+    "Window(ising, 1)": ("size", "1", SIZE),
+    "Window(ising, 9)": ("size", "9", "no larger than the stimulus, 8"),
+    "Window(ising, (2, 3))": ("size", "(2, 3)", "no larger than the stimulus, 8"),
+    "Window(Gaussian((6, 6), 1), 3)": ("size", "3", "no larger than the stimulus, (6, 6)"),
+    "check_stimulus(np.zeros((9, 8)))": ("stimulus", "an array of shape (9, 8)", "lx.stimuli.Empirical(samples)"),
+    "theory.mean_gated_input(np.zeros((9, 8)), np.ones(8))": (
+        "stimulus",
+        "an array of shape (9, 8)",
+        "lx.stimuli.Empirical(samples)",
+    ),
     "Filtered('ising', [1])": ("stimulus", "'ising'", "a stimulus"),
     "Filtered(Ising(8, 1), 'x')": ("kernel", "'x'", "finite numbers"),
     "Filtered(Ising(8, 1), [[1], [1, 2]])": ("kernel", "[[1], [1, 2]]", "finite numbers"),
@@ -108,7 +125,11 @@ CASES: dict[str, tuple[str, str, str]] = {
     "ising.sample(key, 2, dtype='float16')": ("dtype", "'float16'", "float32 or float64"),
     "ising.sample(key, 2, dtype='real')": ("dtype", "'real'", "float32 or float64"),
     "ising.sample(key, 2, dtype=None)": ("dtype", "None", "float32 or float64"),
-    "ising.sample(key, 2, dtype='float64')": ("float64", "", "lx.enable_x64()"),
+    "ising.sample(0, 10)": ("key", "0", "a JAX key such as jax.random.key(0)"),
+    "ising.sample(np.zeros(2), 10)": ("key", "array([0., 0.])", "a JAX key such as jax.random.key(0)"),
+    "ising.sample(jax.random.split(key), 10)": ("key", "Array((2,)", "a JAX key such as jax.random.key(0)"),
+    "ising.sample(key, 10**12)": ("n", "1000000000000", "what the memory of this machine holds"),
+    "Task(pair, [0, 1]).sample(0, 10)": ("key", "0", "a JAX key such as jax.random.key(0)"),
     "Task(pair, [0, 1, 2])": ("labels", "[0, 1, 2]", "2 finite numbers"),
     "Task(pair, [0])": ("labels", "[0]", "2 finite numbers"),
     "Task(pair, 0)": ("labels", "0", "2 finite numbers"),
@@ -118,6 +139,8 @@ CASES: dict[str, tuple[str, str, str]] = {
     "Task(pair, lambda x: x).sample(key, 4)": ("labels", "(4, 8)", "one number per sample"),
     "Task(pair[0], [0])": ("stimuli", "Ising", "a list of stimuli"),
     "Task(None, [0])": ("stimuli", "None", "a list of stimuli"),
+    "Task(np.zeros((9, 8)), [0])": ("stimuli", "an array of shape (9, 8)", "lx.stimuli.Empirical(samples)"),
+    "Task([ising, np.zeros((9, 8))], [0, 1])": ("stimuli", "an array of shape (9, 8)", "lx.stimuli.Empirical(samples)"),
     "Task([], [])": ("stimuli", "[]", "at least one"),
     "Task(['a', 'b'], [0, 1])": ("stimuli", "['a', 'b']", "a list of stimuli"),
     "Task([Ising(4, 1), Ising(5, 1)], [0, 1])": ("stimuli", "[(4,), (5,)]", "of one shape"),
@@ -129,13 +152,26 @@ CASES: dict[str, tuple[str, str, str]] = {
     "Task(pair, [0, 1]).sample(key, 4.0)": ("n", "4.0", ">= 1"),
     "Task(pair, [0, 1]).sample(key, 0, stratified=False)": ("n", "0", ">= 1"),
     "Task(pair, [0, 1]).sample(key, 3)": ("batch", "3", "choose another batch, or stratified=False"),
-    "check_stimulus(3)": ("stimulus", "3", "AbstractStimulus"),
+    "check_stimulus(3)": ("stimulus", "3", "a stimulus"),
     "check_stimulus(ising, n=0)": ("n", "0", ">= 100"),
     "weak_dependence(ising, n=0)": ("n", "0", ">= 1"),
     "weak_dependence(ising, n=10)": ("samples", "10", "at least 250"),
     "translation_invariance([[1, 2], [1]])": ("samples", "[[1, 2], [1]]", SAMPLES),
     "sign_symmetry([[1.0, nan]])": ("samples", "not finite at [0, 1]", SAMPLES),
     "conditional_mean('abc')": ("samples", "array of shape ()", SAMPLES),
+    "conditional_mean(Empirical(np.ones((300, 4))))": ("values", "a constant", "numbers that vary"),
+    "constant.marginal.excess_kurtosis()": ("values", "a constant", "values that vary"),
+    "theory.amplifier(constant)": ("marginal", "a constant", "a positive variance"),
+    "theory.effective_flow(Task([constant], [1]), np.ones(4), times=[1])": (
+        "task",
+        "a constant Empirical",
+        "classes that vary",
+    ),
+    "theory.effective_flow(Task(pair, [0, 1]), np.ones(8), times=[1e12])": ("times", "1000000000000.0", "at most"),
+    "theory.exact_flow(Task(pair, [0, 1]), relu, np.ones(8), times=[1e12])": ("times", "1000000000000.0", "at most"),
+    "theory.critical_gain(3, 1, 40)": ("short, long", "(3, 1)", "the first, that of label 0, shorter"),
+    "theory.critical_k(3, 1, 40)": ("low, high", "(4.5, 30.0)", "it is unstable at both"),
+    "analysis.compare(ising, ising)": ("a", "Ising(size=8, coupling=1)", "a Trajectory"),
     "latent_covariance(Uniform(), [1, 1.5])": ("correlation", "1.5", "between -1 and 1"),
 }
 
@@ -143,9 +179,11 @@ SCRIPT = """
 import json, sys, warnings
 warnings.simplefilter("error")
 import jax, numpy as np
+from localax import analysis, theory
+from localax.networks import SingleReLU
 from localax.stimuli import *
 nan, inf, key = float("nan"), float("inf"), jax.random.key(0)
-ising, pair = Ising(8, 1), Ising.pair(8)
+ising, pair, relu, constant = Ising(8, 1), [Ising(8, 0.3), Ising(8, 1.2)], SingleReLU(), Empirical(np.ones((300, 4)))
 answers = {}
 for code in json.load(sys.stdin):
     try:
@@ -168,7 +206,7 @@ def answers() -> dict[str, list[str]]:
 @pytest.mark.parametrize("code", CASES)
 def test_one_line_says_what_is_wrong(code, answers):
     kind, message = answers[code]
-    assert kind == "ValueError", message
+    assert kind == "SettingError", message
     assert "\n" not in message
     assert len(message) < 250
     argument, value, expected = CASES[code]

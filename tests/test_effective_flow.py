@@ -1,17 +1,20 @@
 """The effective flow against scipy's solver, dense matrices, the paper's figures and its own limits."""
 
+import warnings
+
 import diffrax
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy import integrate, special
+from scipy import integrate, special, stats
 
 from helpers import matrix
 from localax.analysis import ipr, peak
-from localax.networks import Authors
+from localax.networks import Authors, seed_keys
 from localax.stimuli import (
     NLGP,
+    Affine,
     Bernoulli,
     Copula,
     Empirical,
@@ -22,9 +25,11 @@ from localax.stimuli import (
     PeriodicSquaredExponential,
     SinglePulse,
     Task,
+    Window,
 )
-from localax.theory import amplifier, effective_flow, effective_gradient_error, lindeberg, pde_limit
-from localax.theory._vector_field import effective_field
+from localax.theory import amplifier, effective_flow
+from localax.theory.flows import effective_field, effective_gradient_error, lindeberg, pde_limit
+from localax.theory.flows._solver import integrate as follow
 
 pytestmark = pytest.mark.usefixtures("x64")
 ROOT = np.sqrt(2 / np.pi)
@@ -34,7 +39,7 @@ LATE = [1.0, 10.0, 100.0]
 
 
 def authors(seeds, shape=(40,)):
-    return np.asarray(Authors(1e-3).weights(np.array(seeds), 1, shape, np.float64))
+    return np.asarray(Authors(1e-3).weights(seed_keys(seeds), 1, shape, np.float64))
 
 
 def reference(task, phi, w0, times):
@@ -144,6 +149,41 @@ def test_order_of_the_solver_by_step_halving():
     np.testing.assert_allclose(rates, 3, atol=0.2)  # Bosh3 is of order 3; Tsit5's errors are soon rounding
 
 
+SOLVERS = {"Tsit5": diffrax.Tsit5(), "Bosh3": diffrax.Bosh3(), "Kvaerno3": diffrax.Kvaerno3()}
+
+
+@pytest.mark.parametrize(
+    ("solver", "least"), [("Tsit5", None), ("Tsit5", 0.01), ("Bosh3", None), ("Bosh3", 0.01), ("Kvaerno3", None)]
+)
+def test_steps_are_those_of_diffrax(solver, least):
+    """Relaxation oscillations: steps that are refused, several times saved in one step, least steps that are forced."""
+    times = np.array([0.0, 1e-5, 0.1, 0.1001, 0.7, 3.0, 3.0001, 12.0])
+    start = jnp.array([2.0, 0.0])
+
+    def velocity(y):
+        return jnp.array([y[1], 5 * (1 - y[0] ** 2) * y[1] - y[0]])
+
+    theirs = diffrax.diffeqsolve(
+        diffrax.ODETerm(lambda _, y, __: velocity(y)), SOLVERS[solver], 0.0, 12.0, 1e-3, start,
+        saveat=diffrax.SaveAt(ts=times), stepsize_controller=diffrax.PIDController(1e-7, 1e-9, dtmin=least),
+        max_steps=100_000,
+    )  # fmt: skip
+    ours = follow(velocity, start, jnp.asarray(times), 1e-7, 1e-9, least=least, solver=SOLVERS[solver])
+    assert bool(ours.good)
+    assert int(ours.steps) == int(theirs.stats["num_steps"])
+    assert int(theirs.stats["num_rejected_steps"]) > 0
+    assert (int(ours.forced) > 0) == (least is not None)
+    # Compiled apart, so rounded apart.
+    np.testing.assert_allclose(ours.states, theirs.ys, rtol=1e-9)
+
+
+def test_a_flow_calls_nothing_back_so_that_its_program_can_be_kept():
+    def solve(start, times):
+        return follow(lambda y: -y, start, times, 1e-6, 1e-9)
+
+    assert "callback" not in jax.jit(solve).lower(jnp.ones(3), jnp.arange(1.0, 3.0)).as_text()
+
+
 def test_loss_is_that_of_the_gaussian_and_falls():
     """Gaussian classes: E ReLU(S) = sd/sqrt(2 pi) and E ReLU^2 = var/2, so the loss is exact."""
     task = Task([Gaussian(20, 1), Gaussian(20, 2)], [-1, 1])
@@ -170,7 +210,42 @@ def test_data_without_periodicity_use_their_matrix():
     pooled = (np.asarray(data.samples, float) / scale).ravel()
     phi = np.array([np.mean(pooled * special.erf(pooled * x / np.sqrt(2 * (1 - x**2)))) for x in a])
     np.testing.assert_allclose(effective_field(task)(jnp.asarray(w)), scale * phi - image, atol=1e-7)
-    assert effective_flow(task, w, times=[1.0]).final.shape == (1, 1, 5)
+    with pytest.warns(UserWarning, match=r"translation invariance \(S2\)"):  # pixels of five variances
+        assert effective_flow(task, w, times=[1.0]).final.shape == (1, 1, 5)
+
+
+ORDINARY = np.random.default_rng(0).normal(size=(3000, 6))
+SKEWED, UNEVEN = stats.gamma(2).ppf(stats.norm.cdf(ORDINARY)) - 2, ORDINARY * np.linspace(1, 2, 6)
+BREACHES = {
+    "S3": (SKEWED, r"class 1: sign symmetry \(S3\): 0\.\d+ \+- 0\.\d+ \([^;]*"),
+    "S2": (UNEVEN, r"class 1: translation invariance \(S2\): 0\.\d+ \+- 0\.\d+ \([^;]*"),
+    "both": (1000 * SKEWED * np.linspace(1, 2, 6), r"class 1: translation[^;]*; class 1: sign symmetry[^;]*"),
+}
+
+
+@pytest.mark.parametrize("name", BREACHES)
+def test_data_that_break_an_assumption_are_named_in_one_line(name):
+    data, said = BREACHES[name]
+    task, said = Task([Empirical(ORDINARY), Empirical(data)], [0, 1]), f"and the data break them: {said}$"
+    with pytest.warns(UserWarning, match=f"^effective_flow assumes S2 and S3, {said}") as found:
+        effective_flow(task, np.full(6, 1e-3), times=[1e-3])
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize(
+    "stimulus",
+    [
+        Empirical(ORDINARY),
+        Affine(Empirical(ORDINARY), 1000),
+        Empirical(UNEVEN[:200]),  # too few to tell
+        Window(NLGP(20, 2, 3), 6),  # a law, and taken at its word
+        GaussianClone(Empirical(UNEVEN)),
+    ],
+    ids=["data", "large data", "few data", "law", "clone"],
+)
+def test_no_warning_where_nothing_is_known_to_break(stimulus):
+    with warnings.catch_warnings(action="error"):
+        effective_flow(Task([stimulus], [1]), np.full(6, 1e-3), times=[1e-3])
 
 
 def test_a_clone_of_uneven_data_is_linear():
@@ -321,7 +396,7 @@ def test_tasks_that_have_no_effective_flow():
         effective_flow(kur, np.ones(20), times=[1.0], amplifier="taylor3")
     with pytest.raises(ValueError, match=r"^effective_flow: task must be a Task with one label per class"):
         effective_flow(Task([Ising(20, 0.3)], lambda x: x[:, 0]), np.ones(20), times=[1.0])
-    pulses = Task([SinglePulse(20, 2, 4, support=(0, 1), complement=False)], [1])
+    pulses = Task([SinglePulse(20, 2, 4, values=(0, 1), complement=False)], [1])
     with pytest.raises(ValueError, match=r"^effective_flow: task must be centred"):
         effective_flow(pulses, np.ones(20), times=[1.0])
     with pytest.raises(ValueError, match=r"^pde_limit: sizes must be at least two"):

@@ -10,9 +10,9 @@ import pytest
 
 import localax as lx
 from helpers import SIGMAS
-from localax.experiments import _tasks as experiment_tasks
-from localax.experiments._neuron import NEURON, WORTH
-from localax.training import ESTIMATORS, LOSSES, Orbit, train
+from localax.experiments.toolkit import tasks as experiment_tasks
+from localax.experiments.toolkit.neuron import WORTH
+from localax.training import ESTIMATORS, LOSSES, Antithetic, Orbit, train
 from localax.training._estimators import CIRCULANT, Batch, all_shifts, chosen_estimator, shifted
 from localax.training._loop import _retarget, target
 
@@ -36,7 +36,7 @@ def networks(shape):
     return {
         "single": nets.SingleReLU(),
         "committee": nets.SoftCommittee(3, "erf", True),
-        "fixed bias": nets.SoftCommittee(2, "relu", 0.3),
+        "fixed bias": nets.SoftCommittee(2, "relu", offset=0.3),
         "two layers": nets.TwoLayer(3, "sigmoid"),
         "two outputs": nets.TwoLayer(3, "tanh", classes=2),
         "gated": nets.GatedLinear(normal(7, 2, *shape)),
@@ -171,11 +171,11 @@ def task_of(shape, labels=(0.0, 1.0)):
     return lx.Task([stimuli.NLGP(size, 0.4, 2), stimuli.NLGP(size, 0.6, 2)], labels)
 
 
-def assert_is_the_orbit(network, task, name, signs):
+def assert_is_the_orbit(network, task, name, signs, estimator="orbit"):
     """To rounding in float64: sums of at most 10^4 terms of order 1."""
     shape = task.shape
     x, classes, parameters = normal(3, 4, *shape), np.array([0, 0, 1, 1]), somewhere(network, shape, jnp.float64)
-    estimator = chosen_estimator("orbit", task)
+    estimator = chosen_estimator(estimator, task)
     assert estimator.signs == signs
     goal = target(network, task, jnp.asarray(x), jnp.asarray(classes))
     batch = Batch(jnp.asarray(x), goal, _retarget(network, task))
@@ -218,6 +218,50 @@ def test_labels_that_are_functions_move_with_x(labels, kind):
 def test_the_orbit_of_stimuli_without_sign_symmetry_is_shifts_alone(kind):
     pulses = [stimuli.SinglePulse(N, length, length + 1, (0, 1), complement=False) for length in (1, 3)]
     assert_is_the_orbit(NETWORKS[kind], lx.Task(pulses, [0, 1]), "mse", (1,))
+
+
+@pytest.mark.parametrize("kind", ["single", "autoencoder"])
+@pytest.mark.usefixtures("x64")
+def test_the_signs_of_an_orbit_are_those_asked_for(kind):
+    assert_is_the_orbit(NETWORKS[kind], task_of((N,)), "mse", (1,), Orbit(signs=(1,)))
+
+
+def with_a_place():
+    """Data that no shift leaves alone and that have a sign."""
+    return stimuli.Empirical(1 + normal(0, 500, N) * np.linspace(0.5, 2, N))
+
+
+@pytest.mark.parametrize("signs", [(1, -1), (1,)])
+@pytest.mark.usefixtures("x64")
+def test_who_insists_gets_the_orbit_of_any_stimulus(signs):
+    task = lx.Task([with_a_place(), with_a_place()], [0, 1])
+    assert_is_the_orbit(NETWORKS["single"], task, "mse", signs, Orbit(signs, insist=True))
+
+
+def test_insisting_lets_a_run_use_a_symmetry_that_is_not_claimed():
+    task, settings = lx.Task([with_a_place()], [1]), {"steps": 3, "batch": 10, "rate": 0.1, "progress": False}
+    runs = [
+        lx.train(
+            task,
+            nets.SingleReLU(),
+            estimator=estimator,
+            init=0.1 * np.ones((1, N)),
+            saveat=lx.SaveAt(record=()),
+            **settings,
+        )
+        for estimator in (Orbit(insist=True), Antithetic(insist=True), "plain")
+    ]
+    orbit, antithetic, plain = (run.final[0, 0] for run in runs)
+    np.testing.assert_allclose(orbit, orbit[0], rtol=1e-5)  # a flat start stays flat on an orbit; float32
+    assert np.ptp(antithetic) > 1e-3
+    assert np.abs(antithetic - plain).max() > 1e-3
+    assert [run.settings["estimator"].get("insist") for run in runs] == [True, True, None]
+
+
+@pytest.mark.parametrize("signs", [(), (2,), (1, 1), (-1,), (1, -1, 1)])
+def test_signs_that_make_no_orbit_are_refused(signs):
+    with pytest.raises(ValueError, match=r"Orbit: signs must be \(1,\) or \(1, -1\), got"):
+        Orbit(signs)
 
 
 @pytest.mark.usefixtures("x64")
@@ -280,7 +324,8 @@ def refused(estimator, *parts):
         lx.train(lx.Task(parts, range(len(parts))), nets.SingleReLU(), steps=1, batch=20, rate=0.1, estimator=estimator)
     line = str(caught.value)
     assert "\n" not in line
-    assert "estimator='plain'" in line
+    assert "estimator='plain', or lx.training." in line
+    assert line.endswith("(insist=True)")
     number = re.search(r"violation measured here is (\S+) \+- (\S+) ", line)
     return line, float(number[1]), float(number[2])
 
@@ -318,8 +363,8 @@ def test_an_orbit_is_worth_as_many_plain_samples_as_the_report_says(task):
     for field in fields.values():
         start = np.broadcast_to(field, (1000, 1, 40)).astype(np.float32)
         ends = [
-            train(task, NEURON, steps=1, batch=16, rate=1.0, seeds=1000, init=start, estimator=estimator,
-                  stream="independent", record=(), progress=False).final
+            train(task, nets.SingleReLU(), steps=1, batch=16, rate=1.0, seeds=1000, init=start, estimator=estimator,
+                  stream="independent", saveat=lx.SaveAt(record=()), progress=False).final
             for estimator in ("plain", "orbit")
         ]  # fmt: skip
         plain, orbit = (float(np.sum(np.var(end, axis=0))) for end in ends)

@@ -21,23 +21,18 @@ from localax.stimuli import (
     Surface,
     Task,
 )
-from localax.theory import (
-    amplifier,
+from localax.theory import amplifier, critical_gain, critical_k, effective_flow, flat_growth_rates, localized_attractor
+from localax.theory.flows import effective_field
+from localax.theory.steady import (
     continue_branch,
-    critical_gain,
-    critical_k,
-    effective_flow,
-    flat_growth_rates,
     flat_height,
     flat_is_unstable,
     ising_attractor,
-    localized_attractor,
     mode_fixed_points,
     steady_state,
     winning_mode,
 )
-from localax.theory._branches import growth_rates
-from localax.theory._vector_field import effective_field
+from localax.theory.steady._branches import growth_rates
 
 pytestmark = pytest.mark.usefixtures("x64")
 ISING = Task([Ising(40, 0.3), Ising(40, 0.7)], [0, 1])

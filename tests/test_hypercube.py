@@ -8,8 +8,9 @@ from scipy import optimize
 
 from helpers import matrix
 from localax.stimuli import NLGP, BlockPulse, Gaussian, Ising, SinglePulse
-from localax.theory import bump_input, chow, margin, mean_gated_input, relaxed_margin, separation, walsh_input
-from localax.theory._hypercube import ising_moment
+from localax.theory import mean_gated_input
+from localax.theory.hypercube import bump_input, chow, margin, relaxed_margin, separation, walsh_input
+from localax.theory.hypercube._hypercube import ising_moment
 
 pytestmark = pytest.mark.usefixtures("x64")
 N, J = 9, 0.7
@@ -51,7 +52,7 @@ def test_bumps(pixels, heights):
 
 
 def test_bump_constants_of_the_notes():
-    """Eqs. 8 to 12 of seed 003 with their factors 1/2 and 1/4, and three bumps that S e_i/2 misses by 0.2."""
+    """Eqs. 8 to 12 of the neuron notes with their factors 1/2 and 1/4, and three bumps that S e_i/2 misses by 0.2."""
     s = matrix(STIMULUS.covariance())
     assert np.allclose(bump_input(STIMULUS, 4, 1.0), s[4] / 2)
     assert np.allclose(bump_input(STIMULUS, [4, 6], [1, 1]), (s[4] + s[6]) / 4)
@@ -64,13 +65,13 @@ def test_three_bumps_of_another_law():
     law = BlockPulse(12, 4)
     w = np.zeros(12)
     w[[1, 5, 7]] = [1, 1.2, -1]
-    assert np.abs(bump_input(law, [1, 5, 7], [1, 1.2, -1]) - mean_gated_input(law, w)).max() < 1e-14
+    assert np.abs(bump_input(law, [1, 5, 7], [1, 1.2, -1]) - mean_gated_input(law, w).value).max() < 1e-14
 
 
 @pytest.mark.parametrize("places", [[0, 1], [0, 3, 4, 8], [2, 2], [1, 2, 3], [0, 0, 0, 5], [1, 3, 4, 6, 7, 8]])
 def test_moments_of_the_ring(places):
     truth = np.sum(CHANCES * np.prod(STATES[:, places], axis=1))
-    assert abs(ising_moment(STIMULUS, places) - truth) < 1e-14
+    assert abs(ising_moment(N, J, places) - truth) < 1e-14
 
 
 def test_margin_is_the_smallest_sum():

@@ -108,4 +108,4 @@ def test_marginal_and_symmetries():
     assert ring.marginal.excess_kurtosis() == -2
     assert ring.shift_invariant
     assert ring.sign_symmetric
-    assert Task(Ising.pair(12), [0, 1]).sign_symmetric
+    assert Task([Ising(12, 0.3), Ising(12, 1.2)], [0, 1]).sign_symmetric

@@ -44,9 +44,16 @@ def test_dense_circulant_entry_by_entry(shape):
 @pytest.mark.parametrize("shape", SHAPES)
 def test_circular_convolution_is_the_sum_it_stands_for(shape):
     x, kernel = RNG.normal(size=(2, *shape)), RNG.normal(size=shape)
-    expected = np.stack([(matrix(kernel) @ sample.ravel()).reshape(shape) for sample in x])
-    found = _math.circular_convolve(jnp.asarray(x), jnp.asarray(kernel))
-    np.testing.assert_allclose(found, expected, atol=1e-12)
+    for function, operator in ((_math.circular_convolve, matrix(kernel)), (_math.circular_correlate, matrix(kernel).T)):
+        expected = np.stack([(operator @ sample.ravel()).reshape(shape) for sample in x])
+        found = function(jnp.asarray(x), jnp.asarray(kernel), len(shape))
+        np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+def test_numpy_arrays_are_convolved_in_their_own_precision():
+    """With JAX in float32, which would leave errors of 1e-7."""
+    x, kernel = RNG.normal(size=(3, 9)), RNG.normal(size=9)
+    assert np.abs(_math.circular_convolve(x, kernel, 1) - x @ matrix(kernel).T).max() < 1e-14
 
 
 @pytest.mark.parametrize("n", [2, 3, 8, 9])

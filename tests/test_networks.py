@@ -1,6 +1,8 @@
 """Networks against plain loops over samples and units; initialisers against their laws, or their authors' own draws."""
 
 import math
+import subprocess
+import sys
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +12,8 @@ from scipy import stats
 
 import localax as lx
 from helpers import RARE, assert_within
-from localax.networks import ACTIVATIONS, Parameters, respond
+from localax._errors import SettingError
+from localax.networks import ACTIVATIONS, Parameters, respond, seed_keys
 
 nets = lx.networks
 ROUNDING = 2e-5
@@ -72,12 +75,21 @@ def test_a_committee_is_the_mean_of_its_units(name):
     assert_outputs(network, parameters, x, lambda s: np.mean(hidden(parameters, s, SIGMA[name], biases)))
 
 
-@pytest.mark.parametrize(("bias", "value"), [(False, 0.0), (0.7, 0.7), (-2, -2.0)])
-def test_a_committee_with_biases_that_are_not_trained(bias, value):
-    network, x = nets.SoftCommittee(3, "tanh", bias), normal(0, 4, 2, 3)
-    parameters = network.parameters(jnp.asarray(normal(1, 3, 2, 3)), jax.random.key(0))
-    assert parameters.biases is None
-    assert_outputs(network, parameters, x, lambda s: np.mean(hidden(parameters, s, math.tanh, value)))
+@pytest.mark.parametrize("offset", [0.0, 0.7, -2])
+@pytest.mark.parametrize("bias", [False, True])
+def test_an_offset_is_added_to_every_preactivation_and_not_trained(bias, offset):
+    network, x = nets.SoftCommittee(3, "tanh", bias, offset), normal(0, 4, 2, 3)
+    start = network.parameters(jnp.asarray(normal(1, 3, 2, 3)), jax.random.key(0))
+    assert (start.biases is not None) == bias
+    biases = normal(2, 3) if bias else None
+    parameters = Parameters(start.weights, None if biases is None else jnp.asarray(biases))
+    added = offset + (np.zeros(3) if biases is None else biases)
+    assert_outputs(network, parameters, x, lambda s: np.mean(hidden(parameters, s, math.tanh, added)))
+
+
+def test_a_function_that_has_a_name_is_kept_by_it():
+    for cls in (nets.SoftCommittee, nets.TwoLayer, nets.Autoencoder):
+        assert [cls(2, function).activation for function in ACTIVATIONS.values()] == list(ACTIVATIONS)
 
 
 def test_any_function_is_an_activation():
@@ -124,11 +136,17 @@ def test_a_gated_unit_is_linear_where_its_gate_is_open(rule, shape):
 
     def output(sample):
         gate, linear = [inner(g, sample) for g in gates], [inner(np.asarray(w), sample) for w in parameters.weights]
-        is_open = [g > 0 if rule == "halfspace" else g == max(gate) for g in gate]
+        is_open = [g >= 0 if rule == "halfspace" else g == max(gate) for g in gate]
         return sum(v for v, o in zip(linear, is_open, strict=True) if o) / 4
 
     assert network.units == 4
     assert_outputs(network, parameters, x, output)
+
+
+def test_a_gate_is_open_at_zero():
+    network, x = nets.GatedLinear([[1.0, -1.0], [0.0, 0.0]]), np.array([[3.0, 3.0]], np.float32)
+    parameters = network.parameters(jnp.asarray([[1.0, 2.0], [10.0, 0.0]]), jax.random.key(0))
+    assert np.array_equal(network(parameters, jnp.asarray(x)), [(9 + 30) / 2])
 
 
 @pytest.mark.parametrize("shape", [(6,), (2, 3)])
@@ -161,7 +179,7 @@ def test_every_network_is_in_the_list():
 
 
 def starts(init, seeds=(0, 1, 2), units=2, shape=(8,), dtype=jnp.float32):
-    weights = init.weights(np.asarray(seeds, np.int32), units, shape, dtype)
+    weights = init.weights(seed_keys(seeds), units, shape, dtype)
     assert weights.shape == (len(seeds), units, *shape)
     assert weights.dtype == dtype
     return np.asarray(weights)
@@ -246,6 +264,13 @@ def test_given_weights_are_taken_for_every_seed_or_seed_by_seed():
         starts(nets.Given(one[:, :7]))
 
 
+@pytest.mark.parametrize("shape", [(8,), (2, 3)])
+def test_a_single_unit_may_be_given_without_its_axis(shape):
+    one, each = normal(0, *shape), normal(1, 3, *shape)
+    assert np.array_equal(starts(nets.Given(one), units=1, shape=shape), np.stack([one[None]] * 3))
+    assert np.array_equal(starts(nets.Given(each), units=1, shape=shape), each[:, None])
+
+
 @pytest.mark.parametrize("cls", nets.INITIALISERS, ids=lambda cls: cls.__name__)
 def test_where_a_seed_starts_does_not_depend_on_the_others(cls):
     together, others = starts(cls(), (7, 3, 5)), starts(cls(), (9, 8, 7))
@@ -268,10 +293,8 @@ NAN = float("nan")
 BAD = [
     (lambda: nets.SoftCommittee(0), "SoftCommittee: units must be a whole number >= 1, got 0"),
     (lambda: nets.SoftCommittee(True), "SoftCommittee: units must be a whole number >= 1, got True"),
-    (lambda: nets.SoftCommittee(2, "swish"), "activation must be one of relu, erf, sigmoid, tanh, identity, or a"),
-    (lambda: nets.TwoLayer(2, "swish"), "TwoLayer: activation must be one of relu, erf"),
-    (lambda: nets.Autoencoder(2, "swish"), "Autoencoder: activation must be one of relu, erf"),
-    (lambda: nets.SoftCommittee(2, "relu", NAN), "bias must be False (none), True (trained) or a number"),
+    (lambda: nets.SoftCommittee(2**32 + 3), "units must be a whole number >= 1, below 2^31, got 4294967299"),
+    (lambda: nets.SoftCommittee(2, "relu", offset=NAN), "SoftCommittee: offset must be a finite number, got nan"),
     (lambda: nets.TwoLayer(2, classes=0), "TwoLayer: classes must be a whole number >= 1, got 0"),
     (lambda: nets.TwoLayer(2, noise=-0.1), "TwoLayer: noise must be a finite number >= 0, got -0.1"),
     (lambda: nets.Autoencoder(2, sparsity=-0.1), "Autoencoder: sparsity must be a finite number >= 0, got -0.1"),
@@ -299,3 +322,28 @@ def test_a_bad_setting_gives_one_clear_line(make, line):
         make()
     assert line in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("cls", [nets.SoftCommittee, nets.TwoLayer, nets.Autoencoder])
+def test_an_unknown_activation_is_refused_with_the_nearest(cls):
+    with pytest.raises(SettingError, match=r"no activation called 'sigmoit'; did you mean sigmoid\?"):
+        cls(2, "sigmoit")
+    with pytest.raises(SettingError, match="choose one of relu, erf, sigmoid, tanh, identity"):
+        cls(2, "xyz")
+
+
+def test_a_bias_is_true_or_false():
+    """In a process of its own, because pytest checks types before a constructor sees them."""
+    code = """
+from localax.networks import Autoencoder, SoftCommittee, TwoLayer
+for cls in (SoftCommittee, TwoLayer, Autoencoder):
+    for bias in (1, 0.7, "yes"):
+        try:
+            cls(2, "relu", bias)
+        except ValueError as error:
+            print(error)
+"""
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.splitlines()
+    names = [name for name in ("SoftCommittee", "TwoLayer", "Autoencoder") for _ in range(3)]
+    values = ["1", "0.7", "'yes'"] * 3
+    assert said == [f"{n}: bias must be true or false, got {v}" for n, v in zip(names, values, strict=True)]

@@ -1,6 +1,8 @@
 """Runs that are cut into calls, continued, interrupted, killed, or that diverge: the numbers stay what they are."""
 
+import functools
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -8,24 +10,28 @@ import time
 import warnings
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 
 import localax as lx
+from localax._errors import SettingError
 from localax.networks import SingleReLU, SoftCommittee, Xavier
 from localax.stimuli import NLGP, Kur
-from localax.training import _train
+from localax.training import Checkpoint, _checkpoint, _train
 
 # As in test_training.py, so that both files use the same compiled programs.
 N, SEEDS, STEPS = 12, 3, 60
-BASE = {"steps": STEPS, "batch": 20, "rate": 0.05, "seeds": SEEDS, "probe": 200, "progress": False}
+BASE = {"steps": STEPS, "batch": 20, "rate": 0.05, "seeds": SEEDS, "progress": False}
 TASK = lx.Task([NLGP(N, 1, 2), NLGP(N, 2, 2)], [0, 1])
 ROUNDING = {"rtol": 1e-4, "atol": 2e-6}
 """Two float32 programs for one run of 60 steps: each step rounds by 6e-8, and nothing here is chaotic."""
 
 
-def run(task=TASK, network=None, **changes):
-    return lx.train(task, network or SingleReLU(), **{**BASE, "init": Xavier(0.5), **changes})
+def run(task=TASK, network=None, *, save_every=None, record=("loss",), **changes):
+    saveat = lx.SaveAt(save_every, record=record, probe=200)
+    return lx.train(task, network or SingleReLU(), **{**BASE, "init": Xavier(0.5), "saveat": saveat, **changes})
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +44,7 @@ def plain():
 
 @pytest.mark.parametrize("seconds", [1e-9, 1e9])
 def test_cutting_a_run_into_calls_changes_no_bit(plain, seconds, monkeypatch):
-    monkeypatch.setattr(_train, "CALL", seconds)
+    monkeypatch.setattr(_train, "CALL_SECONDS", seconds)
     calls, advance = [], _train.advance
     monkeypatch.setattr(_train, "advance", lambda *args: calls.append(1) or advance(*args))
     some = run(save_every=7)
@@ -49,7 +55,10 @@ def test_cutting_a_run_into_calls_changes_no_bit(plain, seconds, monkeypatch):
 def compilations(f):
     """How many programs XLA compiles during a call."""
     found = []
-    listener = lambda name, *_, **__: found.append(name) if "backend_compile" in name else None  # noqa: E731
+
+    def listener(name, *_, **__):
+        return found.append(name) if "backend_compile" in name else None
+
     jax.monitoring.register_event_duration_secs_listener(listener)
     try:
         f()
@@ -80,6 +89,33 @@ def test_a_committee_and_its_biases_are_compiled_once_per_shape():
     assert compilations(lambda: run(network=SoftCommittee(2, "erf", True), steps=5)) == 0
 
 
+def test_a_run_compiles_few_programs():
+    """Two of keys, weights, parameters, probe, start and the loop; a product or a cast apart would be one more."""
+    task = lx.Task([NLGP(N + 1, 1, 5), NLGP(N + 1, 2, 5)], [0, 1])
+    assert 0 < compilations(lambda: run(task)) <= 7
+
+
+def test_an_estimate_compiles_what_the_run_uses():
+    network = SoftCommittee(3, "tanh")
+    plan = lx.training.plan(TASK, network, **{k: v for k, v in BASE.items() if k != "progress"})
+    assert compilations(lambda: lx.training.estimate(plan)) > 0
+
+    def run_of():
+        return lx.training.run(plan, progress=False)
+
+    assert compilations(run_of) == 0
+
+
+@pytest.mark.slow
+def test_an_estimate_is_near_what_the_run_takes():
+    plan = lx.training.plan(TASK, SingleReLU(), steps=40_000, batch=200, rate=0.01, save_every=1000)
+    cost = lx.training.estimate(plan)
+    began = time.monotonic()
+    made = lx.training.run(plan, progress=False)
+    assert 1 / 4 < cost.seconds / (time.monotonic() - began) < 4  # two cores are shared
+    assert cost.bytes >= made.weights.nbytes + made.loss.nbytes
+
+
 # Divergence -----------------------------------------------------------------------------------------------------------
 
 
@@ -88,8 +124,9 @@ def test_divergence_stops_one_setting_and_warns_once():
         swept = run(rate=[0.05, 1e3], save_every=1)
     died = [int(status.removeprefix("diverged at step ")) for status in swept.status[SEEDS:]]
     assert swept.status[:SEEDS] == ("done",) * SEEDS
-    assert len(caught) == 1
-    line = str(caught[0].message)
+    assert len(caught) == 2
+    assert "rate 1000 is near or above" in str(caught[0].message)
+    line = str(caught[1].message)
     assert f"3 of 6 networks diverged, the first at step {min(died)}, with rate 1000;" in line
     np.testing.assert_allclose(swept.final[0], run().final, **ROUNDING)
     for seed, step in enumerate(died):
@@ -103,6 +140,7 @@ def test_divergence_stops_one_setting_and_warns_once():
         assert np.linalg.norm(w[step - 1] - 1e3 * slope) > 1e6  # the step that was not taken
 
 
+@pytest.mark.filterwarnings("ignore:rate 1000 is near")
 def test_a_run_of_which_nothing_is_left_ends_with_its_last_finite_state():
     with pytest.warns(RuntimeWarning, match="3 of 3"):
         gone = run(rate=1e3, steps=5000, save_every=5000)
@@ -120,7 +158,7 @@ def test_a_bound_of_ones_own(plain):
     bound = float(np.sort(norms.max(1))[1])  # passed by one seed, met by one, kept by one
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        bounded = run(bound=bound * (1 + 1e-4), save_every=1)
+        bounded = run(divergence=bound * (1 + 1e-4), save_every=1)
     assert len(caught) == 1
     died = [None if s == "done" else int(s.split()[-1]) for s in bounded.status]
     over = norms > bound * (1 + 1e-4)
@@ -133,9 +171,9 @@ def test_a_bound_of_ones_own(plain):
 
 def test_continuing_gives_the_bits_of_one_long_run(plain):
     half = run(steps=37, save_every=1)
-    rest = run(steps=23, save_every=1, init=half)
+    rest = lx.resume(half, TASK, SingleReLU(), steps=23, save_every=1, progress=False)
     assert np.array_equal(rest.weights, plain.weights[:, 37:])
-    np.testing.assert_allclose(rest.time, plain.time[37:], rtol=1e-12)
+    np.testing.assert_allclose(rest.time, plain.time[37:], rtol=1e-15)  # one addition of float64
 
 
 def test_watch_sees_the_latest_records(plain):
@@ -150,44 +188,47 @@ def test_watch_sees_the_latest_records(plain):
 
 
 def interrupted(at):
-    """A progress bar behind which somebody presses Ctrl-C once a share of the run is done."""
+    """Somebody presses Ctrl-C once a share of the run is done."""
 
-    class Bar:
-        def __enter__(self):
-            return self.update
+    def update(fraction):
+        if fraction >= at:
+            raise KeyboardInterrupt
 
-        def __exit__(self, *_):
-            return False
-
-        def update(self, fraction):
-            if fraction >= at:
-                raise KeyboardInterrupt
-
-    return lambda *_, **__: Bar()
+    return update
 
 
-def test_an_interrupted_run_gives_what_is_done_and_can_go_on(plain, monkeypatch):
-    with monkeypatch.context() as patch:
-        patch.setattr(_train, "progress_bar", interrupted(0.5))
-        part = run(save_every=50)
+def test_an_interrupted_run_gives_what_is_done_and_can_go_on(plain):
+    part = run(save_every=50, progress=interrupted(0.5))
     reached = int(part.status[0].removeprefix("interrupted at step "))
     assert 30 <= reached < 60
     assert part.status == (f"interrupted at step {reached}",) * SEEDS
     assert np.array_equal(part.final, plain.weights[:, reached])
-    rest = run(steps=60 - reached, init=part)
+    rest = lx.resume(part, TASK, SingleReLU(), steps=60 - reached, progress=False)
     assert np.array_equal(rest.final, plain.final)
-    np.testing.assert_allclose(rest.time[-1], plain.time[-1], rtol=1e-12)
+    np.testing.assert_allclose(rest.time[-1], plain.time[-1], rtol=1e-15)  # one addition of float64
+
+
+def test_ctrl_c_ends_a_run_between_two_calls(plain):
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        part = run(save_every=50, progress=lambda fraction: fraction >= 0.5 and signal.raise_signal(signal.SIGINT))
+    finally:
+        signal.signal(signal.SIGINT, before)
+    reached = int(part.status[0].removeprefix("interrupted at step "))
+    assert 30 <= reached < 60
+    assert np.array_equal(part.final, plain.weights[:, reached])
+
+
+def begun(path, **changes):
+    """The checkpoint of a run that somebody stopped on its way."""
+    part = run(**{"save_every": 7, "checkpoint": path, "progress": interrupted(0.4), **changes})
+    assert part.status[0].startswith("interrupted")
+    return path
 
 
 @pytest.fixture
-def halfway(tmp_path, monkeypatch):
-    """The checkpoint of a run that somebody stopped on its way."""
-    path = tmp_path / "run.ckpt"
-    with monkeypatch.context() as patch:
-        patch.setattr(_train, "progress_bar", interrupted(0.4))
-        part = run(save_every=7, checkpoint=path)
-    assert part.status[0].startswith("interrupted")
-    return path
+def halfway(tmp_path):
+    return begun(tmp_path / "run.ckpt")
 
 
 def test_a_checkpoint_resumes_to_the_same_bits(plain, halfway):
@@ -197,8 +238,80 @@ def test_a_checkpoint_resumes_to_the_same_bits(plain, halfway):
     calls = []
     again = run(save_every=7, checkpoint=halfway, watch=lambda *_: calls.append(1))
     assert not calls  # nothing is left to do
-    assert np.array_equal(again.weights, whole.weights)
-    assert np.array_equal(again.loss, whole.loss)
+    assert again.to_bytes() == whole.to_bytes()
+
+
+def test_a_checkpoint_tells_the_step_it_has_reached(halfway, tmp_path):
+    step = lx.training.reached(halfway)
+    assert 24 <= step < 60
+    assert lx.training.reached(tmp_path / "none") is None
+    run(save_every=7, checkpoint=halfway)
+    assert lx.training.reached(halfway) == 60
+
+
+def traced(path, stop):
+    """A run in which Ctrl-C arrives at the given line of the loop and of what it calls; how many lines it has."""
+    files, count, outside = (_train.__file__, _checkpoint.__file__), 0, sys.gettrace()
+
+    def trace(frame, event, _):
+        nonlocal count
+        if frame.f_code.co_filename not in files or frame.f_code.co_name not in ("_loop", "_call", "write"):
+            return None
+        count += event == "line"
+        if count == stop:
+            sys.settrace(outside)
+            raise KeyboardInterrupt
+        return trace
+
+    sys.settrace(trace)
+    try:
+        made = run(save_every=7, checkpoint=Checkpoint(path, every=0))
+    finally:
+        sys.settrace(outside)
+    return made, count
+
+
+def test_ctrl_c_at_any_line_loses_nothing(plain, tmp_path, monkeypatch):
+    monkeypatch.setattr(_train, "_next_reach", lambda reach, _: 2 * reach)  # the same calls every time
+    whole, lines = traced(tmp_path / "whole", -1)
+    assert lines > 100
+    for stop in range(1, lines, 7):
+        path = tmp_path / str(stop)
+        try:
+            part, _ = traced(path, stop)
+            reached = int(part.settings["reached"])
+            assert np.array_equal(part.final, plain.weights[:, reached]), f"line {stop}"
+        except KeyboardInterrupt:
+            pass  # before the first record, or while the last state was written
+        assert np.array_equal(run(save_every=7, checkpoint=path).weights, whole.weights), f"line {stop}"
+
+
+def test_bytes_written_grow_with_the_length_of_a_run(tmp_path, monkeypatch):
+    monkeypatch.setattr(_train, "_next_reach", lambda *_: 4)  # a checkpoint every 4 steps
+    sizes, pack = [], _checkpoint.pack
+
+    def packed(*args, **kind):
+        return sizes.append(len(data := pack(*args, **kind))) or data
+
+    monkeypatch.setattr(_checkpoint, "pack", packed)
+
+    def written(steps):
+        sizes.clear()
+        run(steps=steps, save_every=1, checkpoint=Checkpoint(tmp_path / str(steps), every=0))
+        return sum(sizes), len(sizes)
+
+    (short, few), (long, many) = written(100), written(400)
+    assert 3.8 < many / few < 4.2
+    assert 3.8 < long / short < 4.2  # writing all records each time would give about 10
+
+
+def test_a_chunk_that_a_crash_left_behind_does_not_count(plain, halfway, tmp_path):
+    run(save_every=7, checkpoint=Checkpoint(tmp_path / "whole", every=0))
+    shutil.copy(tmp_path / "whole" / "records-2.npz", halfway / "records-1.npz")  # which no state names
+    whole = run(save_every=7, checkpoint=halfway)
+    assert np.array_equal(whole.weights, plain.weights[:, [*range(0, 60, 7), 60]])
+    (halfway / "state.npz").unlink()  # as if killed before the first state
+    assert np.array_equal(run(save_every=7, checkpoint=halfway).weights, whole.weights)
 
 
 @pytest.mark.parametrize(
@@ -213,40 +326,113 @@ def test_a_checkpoint_resumes_to_the_same_bits(plain, halfway):
             "its init is {'kind': 'Xavier', 'scale': 0.5}, this run's {'kind': 'Xavier', 'scale': 0.4}",
         ),
         ({"task": lx.Task(TASK.stimuli, [0, 2])}, "its task is "),
-        ({"estimator": "orbit"}, "its estimator is plain, this run's orbit"),
+        ({"estimator": "antithetic"}, "its estimator is {'kind': 'Plain'}, this run's {'kind': 'Antithetic'"),
     ],
 )
 def test_a_checkpoint_of_another_run_is_refused(halfway, changes, said):
-    with pytest.raises(ValueError, match="is of another run") as caught:
+    with pytest.raises(SettingError, match="is of another run") as caught:
         run(**{"save_every": 7, "checkpoint": halfway, **changes})
     assert f"checkpoint {halfway}" in str(caught.value)
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
+def power(n):
+    return lambda prediction, target: jnp.abs(prediction - target) ** n
+
+
+def bent(slope):
+    return lambda h: jnp.where(h > 0, h, slope * h)
+
+
+def moment(s, order):
+    return jnp.mean(s.parameters.weights**order)
+
+
+WITHOUT_NAMES = {
+    "loss, a lambda": [{"loss": lambda p, t: (p - t) ** 2}, {"loss": lambda p, t: (p - t) ** 4}],
+    "loss, a closure": [{"loss": power(2)}, {"loss": power(4)}],
+    "record, a lambda": [{"record": {"m": lambda s: s.x[0, 0]}}, {"record": {"m": lambda s: s.x[0, 1]}}],
+    "record, a partial": [{"record": {"m": functools.partial(moment, order=order)}} for order in (2, 4)],
+    "optimiser, a lambda": [{"optimiser": lambda r: optax.sgd(r, 0.5)}, {"optimiser": lambda r: optax.sgd(r, 0.9)}],
+    "optimiser, a partial": [{"optimiser": functools.partial(optax.sgd, momentum=m)} for m in (0.5, 0.9)],
+    "activation, a closure": [{"network": SoftCommittee(2, bent(slope))} for slope in (0.1, 0.2)],
+    "labels, a lambda": [
+        {"task": lx.Task(TASK.stimuli, lambda x: x[:, 0])},
+        {"task": lx.Task(TASK.stimuli, lambda x: x[:, 1])},
+    ],
+}
+
+
+@pytest.mark.parametrize("kind", WITHOUT_NAMES)
+def test_functions_without_a_name_are_told_apart(kind, tmp_path):
+    one, other = WITHOUT_NAMES[kind]
+    path = begun(tmp_path / "run.ckpt", **one)
+    with pytest.raises(SettingError, match="is of another run"):
+        run(save_every=7, checkpoint=path, **other)
+
+
+def test_the_same_lambda_written_twice_is_the_same_run(tmp_path):
+    one, other = ({"loss": power(2), "record": {"m": functools.partial(moment, order=2)}} for _ in range(2))
+    assert one["loss"] is not other["loss"]
+    path = begun(tmp_path / "run.ckpt", **one)
+    assert run(save_every=7, checkpoint=path, **other).to_bytes() == run(save_every=7, **one).to_bytes()
+
+
 def test_float64_switched_on_is_another_run(halfway, x64):
     del x64
-    with pytest.raises(ValueError, match="its x64 is False, this run's True"):
+    with pytest.raises(SettingError, match="its x64 is False, this run's True"):
         run(save_every=7, checkpoint=halfway)
 
 
+FILES = pytest.mark.parametrize("name", ["state.npz", "records-0.npz"])
+
+
+@FILES
 @pytest.mark.parametrize("share", [0.0, 0.5, 0.999])
-def test_a_truncated_checkpoint_is_refused_by_name(halfway, share):
-    data = halfway.read_bytes()
-    halfway.write_bytes(data[: int(share * len(data))])
-    with pytest.raises(ValueError, match="cut short") as caught:
+def test_a_truncated_checkpoint_is_refused_by_name(halfway, name, share):
+    file = halfway / name
+    file.write_bytes(file.read_bytes()[: int(share * file.stat().st_size)])
+    with pytest.raises(SettingError, match="cut short") as caught:
         run(save_every=7, checkpoint=halfway)
-    assert str(halfway) in str(caught.value)
+    assert str(file) in str(caught.value)
 
 
+@FILES
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
-def test_an_altered_checkpoint_is_refused_by_name(halfway, share):
-    data = bytearray(halfway.read_bytes())
+def test_an_altered_checkpoint_is_refused_by_name(halfway, name, share):
+    data = bytearray((halfway / name).read_bytes())
     data[int(share * len(data))] ^= 1
-    halfway.write_bytes(bytes(data))
-    with pytest.raises(ValueError, match="altered") as caught:
+    (halfway / name).write_bytes(bytes(data))
+    with pytest.raises(SettingError, match="altered") as caught:
         run(save_every=7, checkpoint=halfway)
-    assert str(halfway) in str(caught.value)
+    assert str(halfway / name) in str(caught.value)
+
+
+def refused(path):
+    with pytest.raises(SettingError) as caught:
+        run(save_every=7, checkpoint=path)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_records_that_are_missing_or_of_another_run_are_refused_by_name(halfway, tmp_path):
+    other = begun(tmp_path / "other", rate=0.1)
+    shutil.copy(other / "records-0.npz", halfway)
+    assert f"{halfway / 'records-0.npz'}: of another run" in refused(halfway)
+    (halfway / "records-0.npz").unlink()
+    assert f"{halfway / 'records-0.npz'}: missing" in refused(halfway)
+
+
+def test_what_is_no_checkpoint_is_left_alone(halfway, tmp_path):
+    shutil.copy(halfway / "records-0.npz", halfway / "state.npz")
+    assert f"{halfway / 'state.npz'}: must hold a file of kind" in refused(halfway)
+    for path in (tmp_path / "file", tmp_path / "folder" / "notes.txt"):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("mine")
+        place = path if path.name == "file" else path.parent
+        assert f"checkpoint {place} must be a new folder or one that train made" in refused(place)
+        assert path.read_text() == "mine"
 
 
 # Processes ------------------------------------------------------------------------------------------------------------
@@ -257,13 +443,13 @@ signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the backgro
 import localax as lx
 from localax.training import _train
 
-_train.CALL = 0.02  # many calls, and so many moments to be killed at
+_train.CALL_SECONDS = 0.02  # many calls, and so many moments to be killed at
 folder, checkpoint = sys.argv[1], sys.argv[2]
 task = lx.Task([lx.stimuli.NLGP(12, 1, 2), lx.stimuli.NLGP(12, 2, 2)], [0, 1])
 run = lx.train(
-    task, lx.networks.TwoLayer(3, "tanh"), steps=STEPS, batch=200, rate=0.01, seeds=2, save_every=997, probe=200,
-    record=("loss", "gates"), progress=False, checkpoint=None if checkpoint == "none" else checkpoint,
-    checkpoint_every=0,
+    task, lx.networks.TwoLayer(3, "tanh"), steps=STEPS, batch=200, rate=0.01, seeds=2, progress=False,
+    saveat=lx.SaveAt(997, probe=200, record=("loss", "gates")),
+    checkpoint=None if checkpoint == "none" else lx.training.Checkpoint(checkpoint, every=0),
 )
 run.save(f"{folder}/{'whole' if checkpoint == 'none' else 'resumed'}.npz")
 print(run.status[0])
@@ -289,8 +475,9 @@ def finished(process):
     return out.strip()
 
 
-def changed(path, before, process):
+def changed(folder, before, process):
     """Wait until a run has written a checkpoint, or has ended."""
+    path = folder / "state.npz"
     while process.poll() is None and (not path.exists() or path.stat().st_mtime_ns == before):
         time.sleep(0.005)
     return process.poll() is None
@@ -306,7 +493,8 @@ def test_a_run_killed_twenty_times_ends_with_the_same_bits(tmp_path):
         if kills % 4 == 3:  # at any moment, mostly while it starts
             time.sleep(random.uniform(0, 1.5))
         else:  # while it trains and writes
-            before = path.stat().st_mtime_ns if path.exists() else 0
+            state = path / "state.npz"
+            before = state.stat().st_mtime_ns if state.exists() else 0
             assert changed(path, before, process), "the run ended before it was killed 20 times: make it longer"
             time.sleep(random.uniform(0, 0.05))
         assert process.poll() is None, "the run ended before it was killed 20 times: make it longer"
@@ -314,9 +502,9 @@ def test_a_run_killed_twenty_times_ends_with_the_same_bits(tmp_path):
         process.communicate()
         kills += 1
     assert finished(started(tmp_path, path, steps)) == "done"
-    one, other = (lx._trajectory.load(tmp_path / f"{name}.npz") for name in ("whole", "resumed"))
+    one, other = (lx.load(tmp_path / f"{name}.npz") for name in ("whole", "resumed"))
     assert one.to_bytes() == other.to_bytes()
-    assert not [p for p in tmp_path.iterdir() if p.suffix not in (".npz", ".ckpt", ".tmp", "")]
+    assert {p.name for p in tmp_path.iterdir()} == {"cache", "whole.npz", "resumed.npz", "run.ckpt"}
 
 
 @pytest.mark.slow
@@ -327,6 +515,6 @@ def test_ctrl_c_gives_back_what_is_done(tmp_path):
     process.send_signal(signal.SIGINT)
     status = finished(process)
     reached = int(status.removeprefix("interrupted at step "))
-    part = lx._trajectory.load(tmp_path / "resumed.npz")
-    np.testing.assert_allclose(part.time[-1], 0.01 * reached, rtol=1e-7)  # the rate is a float32
+    part = lx.load(tmp_path / "resumed.npz")
+    assert part.time[-1] == 0.01 * reached
     assert np.isfinite(part.final).all()

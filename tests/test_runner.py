@@ -1,5 +1,8 @@
 """Run or load: what is stored is not run again; failures, dead processes and Ctrl-C lose nothing that is finished."""
 
+import ast
+import dataclasses
+import functools
 import os
 import signal
 import subprocess
@@ -11,44 +14,69 @@ import pytest
 
 import localax as lx
 from localax import experiments, runner
-from localax._record import Claim, Figure, Lines, Outcome
-from localax.runner import _workers
-from localax.runner.__main__ import resident
+from localax._errors import SettingError
+from localax._system import cores
+from localax.outcome import Claim, Figure, Lines, Number, Outcome, as_measured
+from localax.runner import Processes, ThisProcess, _sources
+from localax.spec import description
+from localax.stimuli import NLGP, Affine, Copula, Exponential, GaussianClone, Uniform, Window
 from localax.store import Store
 
 PLANTED = """
-import os, time
+import os, sys, time
 from dataclasses import dataclass
-from types import SimpleNamespace
+from typing import Annotated, ClassVar
 import numpy as np
 from localax import experiments
-from localax._record import Figure, Lines, Outcome
+from localax.experiments import AbstractExperiment, AbstractMeasured
+from localax.outcome import Figure, Lines
+from localax.spec import Setting
 
 @dataclass(frozen=True)
-class Settings:
-    size: int = 3
+class Measured(AbstractMeasured):
+    x: np.ndarray
+    def claims(self): return ()
+    def figures(self): return (Figure("f", ((Lines("l", self.x, {"x": self.x}),),)),)
+    def text(self): return "Text."
 
-def planted(act):
-    def run(settings, key, progress):
+@dataclass(frozen=True)
+class Planted(AbstractExperiment):
+    title: ClassVar[str] = "Planted"
+    cost: ClassVar[float] = 1.0
+    size: Annotated[int, Setting("points", kind=int, ge=1)] = 3
+    def measure(self, key, progress):
         progress(0.5)
-        act()
-        x = np.arange(float(settings.size))
-        return Outcome("Planted", "Text.", (Figure("f", ((Lines("l", x, {"x": x}),),)),))
-    return SimpleNamespace(Settings=Settings, PRESETS={"quick": Settings()}, run=run)
+        ACTS[self.name]()
+        return Measured(np.arange(float(self.size)))
 
 def fail():
     raise RuntimeError("on purpose")
 
-def nothing():
-    pass
-
 def threads():
     raise RuntimeError("threads " + os.environ["NPROC"])
 
-acts = {"good": nothing, "other": nothing, "bad": fail, "dead": lambda: os._exit(7), "slow": lambda: time.sleep(60),
-        "threads": threads}
-for name, act in acts.items():
-    experiments.ALL[name] = planted(act)
+def say(text):  # to whoever listens: the worker has put its standard output elsewhere
+    for fd in range(3, 64):
+        try:
+            if "pipe" in os.readlink(f"/proc/self/fd/{fd}"):
+                os.write(fd, text)
+        except OSError:
+            pass
+
+def cut_off():
+    say(b'{"fraction": 0.')
+    os._exit(0)
+
+def gibberish():
+    say(b'no message\\n')
+    time.sleep(60)
+
+ACTS = {"good": lambda: None, "other": lambda: None, "third": lambda: None, "bad": fail, "dead": lambda: os._exit(7),
+        "dead2": lambda: os._exit(8), "slow": lambda: time.sleep(60), "threads": threads, "cut": cut_off,
+        "gibberish": gibberish}
+for name in ACTS:
+    kind = type(name, (Planted,), {"name": name, "__module__": "localax.experiments.experiment"})
+    experiments.ALL[name] = dataclass(frozen=True)(kind)
 """
 """Experiments for workers to meet, put in place as a worker starts."""
 
@@ -65,69 +93,184 @@ def planted(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")]))
     before = dict(experiments.ALL)
     exec(compile(PLANTED, "planted", "exec"), {"__name__": "planted"})
-    yield tmp_path / "store"
+    yield Store(tmp_path / "store")
     experiments.ALL.clear()
     experiments.ALL.update(before)
 
 
+def run(names, store, workers=2, **options):
+    """What came of some experiments: titles of those stored, and what failed by title."""
+    units = runner.experiment_units(names)
+    results = runner.run_or_load(units, store, Processes(workers), **options)
+    titles = {unit.name: unit.title for unit in units}
+    return [unit.title for unit in results.stored], {titles[name]: why for name, why in results.failed.items()}
+
+
 def test_what_is_stored_is_loaded(planted):
-    first = runner.reproduce(["good", "other"], store=planted, progress=False)
-    runs = {run.name: run.created for run in Store(planted).list()}
-    second = runner.reproduce(["other", "good"], store=planted, progress=False)
+    first = runner.reproduce(["good", "other"], store=planted.root, progress=False)
+    made = {entry.name: entry.created for entry in planted.runs()}
+    second = runner.reproduce(["other", "good"], store=planted.root, progress=False)
     assert [o.name for o in first] == [o.name for o in second] == ["good", "other"]
     assert [o.to_bytes() for o in first] == [o.to_bytes() for o in second]
-    assert {run.name: run.created for run in Store(planted).list()} == runs
-    runner.reproduce(["good"], store=planted, progress=False, fresh=True)
-    assert sum(created != runs[run] for run, created in ((r.name, r.created) for r in Store(planted).list())) == 1
+    assert {entry.name: entry.created for entry in planted.runs()} == made
+    runner.reproduce(["good"], store=planted.root, progress=False, fresh=True)
+    assert sum(entry.created != made[entry.name] for entry in planted.runs()) == 1
 
 
-def test_other_code_or_settings_are_another_outcome(monkeypatch):
-    here = runner.identity("kurtosis", "quick")
-    assert runner.identity("kurtosis", "paper") != here
-    monkeypatch.setattr("localax.runner._reproduce.code_version", lambda _: "changed")
-    assert runner.identity("kurtosis", "quick") != here
+# Identity -------------------------------------------------------------------------------------------------------------
+
+
+def test_an_identity_holds_settings_code_libraries_and_device(planted):
+    del planted
+    kind = experiments.ALL["good"]
+    here = runner.experiment_unit(kind()).identity
+    assert here["settings"] == {"kind": here["settings"]["kind"], "size": 3}
+    assert set(here["libraries"]) >= {"jax", "jaxlib", "numpy", "optax", "equinox", "scipy"}
+    assert here["backend"] == "cpu"
+    assert here["device"]
+    for other in (runner.experiment_unit(kind(size=4)), runner.experiment_unit(kind(), seed=1)):
+        assert other.identity != here
+    assert runner.experiment_unit(kind(size=3)).identity == here
+
+
+def parsed_imports(node: ast.AST) -> list[str]:
+    """Every import in parsed code but those for type checkers alone."""
+    if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+        return []
+    own = [ast.dump(node)] if isinstance(node, ast.Import | ast.ImportFrom) else []
+    return own + [found for child in ast.iter_child_nodes(node) for found in parsed_imports(child)]
+
+
+def test_imports_are_found_without_parsing_all():
+    for module, source in _sources.SOURCES.items():
+        found = [ast.dump(node) for node in _sources._statements(source.decode())]
+        assert sorted(found) == sorted(parsed_imports(ast.parse(source))), module
+    assert sum(len(_sources._statements(source.decode())) for source in _sources.SOURCES.values()) > 500
+
+
+def test_the_code_of_an_experiment_is_what_it_imports(monkeypatch):
+    fig5, fig6 = (experiments.ALL[name].__module__ for name in ("fig5", "fig6"))
+
+    def versions(changed):
+        sources = {**_sources.SOURCES, changed: _sources.SOURCES[changed] + b"\n# a word"}
+        with monkeypatch.context() as patch:
+            patch.setattr(_sources, "SOURCES", sources)
+            return [_sources.code_version.__wrapped__(module) for module in (fig5, fig6)]
+
+    before = [_sources.code_version(module) for module in (fig5, fig6)]
+    assert [a != b for a, b in zip(before, versions(fig5), strict=True)] == [True, False]
+    for shared in ("localax.stimuli._copula", "localax.networks._committee", "localax.training._loop"):
+        assert [a != b for a, b in zip(before, versions(shared), strict=True)] == [True, True]
+    for apart in ("localax.cli", "localax.report._draw", "localax.runner._executors", "localax.store._store"):
+        assert versions(apart) == before
+
+
+def test_a_run_spelt_differently_is_one_run():
+    settings = {"steps": 20, "batch": 20, "stimulus": {"kind": "nlgp", "size": 8, "lengthscale": [0.5, 1], "gain": 3}}
+    same = [
+        settings,
+        {**settings, "stimulus": {**settings["stimulus"], "kind": "NLGP", "gain": 3.0}},
+        {**settings, "network": "singlerelu", "seeds": [0], "init": {"kind": "Xavier", "scale": 1e-3}, "rate": 0.05},
+    ]
+    names = [runner.training_unit(runner.training_settings(one)).name for one in same]
+    assert len(set(names)) == 1
+    for change in ({"seeds": 2}, {"rate": 0.06}, {"estimator": "orbit"}, {"loss": "l1"}, {"save_every": 5}):
+        assert runner.training_unit(runner.training_settings({**settings, **change})).name != names[0]
+
+
+def test_a_worker_refuses_what_it_would_name_differently(planted, monkeypatch):
+    """The sources were edited after the caller had read them: nothing may be stored under the old name."""
+    monkeypatch.setattr("localax.runner._unit.code_version", lambda _: "as it was")
+    stored, failed = run(["good"], planted)
+    assert (stored, failed) == ([], {"good": "the sources changed since this was asked for; ask again"})
+    assert planted.runs() == []
+
+
+# Faults ---------------------------------------------------------------------------------------------------------------
 
 
 def test_a_failure_and_a_dead_process_lose_nothing_else(planted):
-    outcomes, failed = runner.run_or_load(["bad", "dead", "good", "other"], store=planted, workers=2, progress=False)
-    assert [o.name for o in outcomes] == ["good", "other"]
+    stored, failed = run(["bad", "dead", "good", "other"], planted)
+    assert stored == ["good", "other"]
     assert "on purpose" in failed["bad"]
     assert failed["dead"] == "its process ended with code 7"
     with pytest.raises(RuntimeError, match=r"bad failed \(RuntimeError: on purpose\); the other 1 are stored"):
-        lx.reproduce(["bad", "good"], store=planted, progress=False)
+        lx.reproduce(["bad", "good"], store=planted.root, progress=False)
 
 
-def test_more_deaths_than_workers_are_told(planted):
-    outcomes, failed = runner.run_or_load(["dead", "slow"], store=planted, workers=1, progress=False)
-    assert outcomes == []
-    assert failed == {"dead": "its process ended with code 7", "slow": "no process was left to run it"}
+@pytest.mark.parametrize("workers", [1, 2])
+def test_dead_workers_are_replaced(planted, workers):
+    stored, failed = run(["dead", "dead2", "good", "other", "third"], planted, workers)
+    assert stored == ["good", "other", "third"]
+    assert failed == {"dead": "its process ended with code 7", "dead2": "its process ended with code 8"}
+
+
+@pytest.mark.parametrize("name", ["cut", "gibberish"])
+def test_a_line_that_is_no_message_ends_its_worker_and_nothing_else(planted, name):
+    stored, failed = run([name, "good"], planted, workers=1)
+    assert stored == ["good"]
+    assert "its process ended with code" in failed[name]
+
+
+def test_where_no_process_can_be_started_the_others_go_on(planted, monkeypatch):
+    start, left = subprocess.Popen, [1]
+
+    def only_one(*arguments, **options):
+        left[0] -= 1
+        if left[0] < 0:
+            raise OSError(11, "no more processes")
+        return start(*arguments, **options)
+
+    monkeypatch.setattr(subprocess, "Popen", only_one)
+    assert run(["good", "other"], planted)[0] == ["good", "other"]
+    stored, failed = run(["third"], planted)
+    assert stored == []
+    assert failed == {"third": "no process could be started: [Errno 11] no more processes"}
 
 
 def test_progress_ends_at_one_only_when_stored(planted):
-    seen = []
-    assert _workers.work(["good"], "quick", planted, 1, lambda name, fraction: seen.append((name, fraction))) == {}
-    assert seen == [("good", 0.5), ("good", 1.0)]
+    (unit,) = runner.experiment_units(["good"])
+    for executor in (Processes(1), ThisProcess()):
+        seen = []
+        tell = functools.partial(lambda seen, u, f: seen.append((u.title, f)), seen)
+        assert executor.run([unit], planted, tell, replace=True) == {}
+        assert seen == [("good", 0.5), ("good", 1.0)]
+
+
+def test_this_process_raises_what_a_user_can_mend_and_reports_the_rest(planted, monkeypatch):
+    (unit,) = runner.experiment_units(["bad"])
+    assert "on purpose" in ThisProcess().run([unit], planted, lambda *_: None)[unit.name]
+
+    def refuse(*_, **__):
+        raise SettingError("give another number")
+
+    monkeypatch.setattr(type(unit), "run", refuse)
+    with pytest.raises(SettingError, match="another number"):
+        ThisProcess().run([unit], planted, lambda *_: None)
 
 
 @pytest.mark.parametrize(("workers", "others"), [(1, []), (2, ["good"])])
 def test_workers_share_the_cores_out(planted, workers, others):
-    said = _workers.work(["threads", *others], "quick", planted, workers, lambda *_: None)["threads"]
-    assert said.splitlines()[-1] == f"RuntimeError: threads {max(1, _workers.cores() // workers)}"
+    said = run(["threads", *others], planted, workers)[1]["threads"]
+    assert said.splitlines()[-1] == f"RuntimeError: threads {max(1, cores() // workers)}"
+
+
+def test_the_longest_begin_first(planted):
+    units = runner.experiment_units(["good", "other", "third"])
+    for unit, cost in zip(units, (1.0, 3.0, 2.0), strict=True):
+        type(unit.experiment).cost = cost
+    seen = []
+    Processes(1).run(units, planted, lambda u, f: seen.append(u.title) if f == 1 else None)
+    assert seen == ["other", "third", "good"]
 
 
 def test_a_worker_whose_caller_is_gone_ends_quietly(planted):
-    command = [sys.executable, "-m", "localax.runner", "quick", str(planted)]
+    del planted
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-    with subprocess.Popen(command, text=True, **pipes) as process:
+    with subprocess.Popen([sys.executable, "-m", "localax.runner"], text=True, **pipes) as process:
         process.stdout.close()
-        _, said = process.communicate("good\nother\n", timeout=120)
+        _, said = process.communicate('{"kind": "experiment"}\n{}\n', timeout=120)
     assert (process.returncode, said) == (0, "")
-
-
-def test_a_worker_knows_how_much_it_takes():
-    before = resident()
-    block = np.ones(25_000_000)
-    assert resident() - before == pytest.approx(block.nbytes / 1e9, rel=0.1)  # beside what else comes and goes
 
 
 def test_ctrl_c_keeps_what_is_finished_and_leaves_no_process(planted):
@@ -135,36 +278,92 @@ def test_ctrl_c_keeps_what_is_finished_and_leaves_no_process(planted):
     program = (
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "import planted_experiments\nfrom localax import runner\n"
-        f"runner.reproduce(['good', 'slow'], store={str(planted)!r}, workers=2)\n"
+        f"runner.reproduce(['good', 'slow'], store={str(planted.root)!r}, workers=2)\n"
     )
     process = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 120
-    while not Store(planted).list() and time.monotonic() < deadline:
+    while not planted.runs() and time.monotonic() < deadline:
         time.sleep(0.1)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)
     assert "KeyboardInterrupt" in said
-    assert [run.settings["experiment"] for run in Store(planted).list()] == ["good"]
-    left = subprocess.run(
-        ["pgrep", "-f", f"localax.runner quick {planted}"], capture_output=True, text=True, check=False
-    )
+    assert [entry.title for entry in planted.runs()] == ["good"]
+    left = subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True, check=False)
     assert left.stdout == ""
 
 
+# Names ----------------------------------------------------------------------------------------------------------------
+
+
+def titles(names, preset="quick"):
+    return [unit.title for unit in runner.experiment_units(names, preset)]
+
+
 def test_names_and_chapters():
-    assert runner.chosen(None) == list(experiments.PAPER)
-    assert runner.chosen("notes") == list(experiments.NOTES)
-    assert runner.chosen(["all", "kurtosis"]) == [*experiments.PAPER, *experiments.NOTES]
-    assert runner.chosen(["kurtosis", "fig2"]) == ["fig2", "kurtosis"]
-    with pytest.raises(ValueError, match="no experiment called 'fig99'; choose paper, notes, all, stimuli"):
-        runner.chosen("fig99")
-    with pytest.raises(ValueError, match="no preset called 'big'"):
-        runner.identity("fig2", "big")
+    paper, notes = (list(experiments.CHAPTERS[chapter]) for chapter in ("paper", "notes"))
+    assert titles(None) == paper
+    assert titles("notes") == notes
+    assert titles(["all", "kurtosis"]) == [*paper, *notes]
+    assert titles(["kurtosis", "fig2"]) == ["fig2", "kurtosis"]
+    with pytest.raises(SettingError, match=r"no experiment called 'fig99'; did you mean fig"):
+        titles("fig99")
+    with pytest.raises(SettingError, match="no preset called 'pappr'; did you mean paper"):
+        titles("fig2", "pappr")
+
+
+NESTED = """
+[stimulus]
+kind = "window"
+size = 12
+[stimulus.stimulus]
+kind = "affine"
+scale = [2, 4]
+stimulus = {kind = "copula", size = 30, marginal = "uniform", covariance = {kind = "exponential", lengthscale = [1, 3]}}
+"""
+
+
+def test_stimuli_made_from_others_are_read_from_a_file(tmp_path):
+    file = tmp_path / "nested.toml"
+    file.write_text(NESTED)
+    task = runner.typed_training(file, {}, [], ["stimulus.stimulus.offset=0.5"]).arguments()["task"]
+    expected = [
+        Window(Affine(Copula(30, Exponential(lengthscale), Uniform()), scale, 0.5), 12)
+        for lengthscale, scale in ((1, 2), (3, 4))
+    ]
+    assert [description(stimulus) for stimulus in task.stimuli] == [description(stimulus) for stimulus in expected]
+    (short, _) = runner.typed_training(None, {"stimulus": "clone"}, [], []).arguments()["task"].stimuli
+    assert description(short) == description(GaussianClone(NLGP(40, 1, 3)))  # of the paper's task
+    with pytest.raises(SettingError, match=r"stimulus: stimulus\.lengthscale, scale must have one value per class"):
+        runner.typed_training(None, {"stimulus": "affine"}, ["--scale", "1,2,3"], []).arguments()
+
+
+def test_settings_are_changed_and_checked_before_anything_runs():
+    (unit,) = runner.experiment_units(["fig5"], "quick", {"seeds": 10, "lengthscales": [1, 2]})
+    assert (unit.experiment.seeds, unit.experiment.lengthscales) == (10, (1.0, 2.0))
+    assert dataclasses.replace(unit.experiment, seeds=10) == unit.experiment
+    for change, message in (
+        ({"seeds": 0}, "Figure5: seeds must be a whole number >= 2, got 0"),
+        ({"seed": 3}, "no setting of fig5 called 'seed'; did you mean seeds"),
+        ({"lengthscales": 3}, "lengthscales must be 2 values, each a finite number > 0, got 3"),
+    ):
+        with pytest.raises(SettingError, match=message):
+            runner.experiment_units(["fig5"], "quick", change)
+
+
+def test_stale_results_are_those_that_would_be_made_anew(planted):
+    run(["good", "other"], planted)
+    assert runner.stale(planted) == []
+    unit = runner.experiment_units(["third"])[0]
+    planted.save({**unit.identity, "code": "older"}, {"outcome.npz": b""}, kind="experiment")
+    assert [entry.identity["experiment"] for entry in runner.stale(planted)] == ["third"]
+
+
+# The file of an outcome -----------------------------------------------------------------------------------------------
 
 
 def test_an_outcome_survives_its_file():
     x = np.array([1.0, np.nan])
-    claim = Claim("s", "here", "1", "2", "r", "b", "holds", "holds")
+    claim = Claim("s", "here", "1", (Number("n", 2.0),), "2", "r", (), "b", "holds", as_measured("holds"))
     outcome = Outcome(
         "T", "t", (Figure("f", ((Lines("l", x, {"b": x, "a": -x}),),)),), (claim,), settings={"s": (1, 2)}
     )
@@ -175,5 +374,11 @@ def test_an_outcome_survives_its_file():
     assert again.settings == {"s": (1, 2)}
     data = bytearray(outcome.to_bytes())
     data[len(data) // 2] ^= 1
-    with pytest.raises(ValueError, match="altered"):
+    with pytest.raises(SettingError, match="altered"):
         Outcome.from_bytes(bytes(data))
+
+
+@pytest.mark.parametrize("name", ["../../x", "a/b", "<b>", 'x" onload="', "a b", "x" * 61])
+def test_an_outcome_has_a_name_that_can_name_files_and_parts_of_a_page(name):
+    with pytest.raises(SettingError, match="Outcome: name must be"):
+        Outcome("T", "t", (), name=name)

@@ -13,14 +13,18 @@ from localax.stimuli import (
     NLGP,
     BlockPulse,
     CentreSurround,
+    Copula,
     Elliptical,
     Empirical,
+    Exponential,
     Filtered,
     Gaussian,
     GaussianClone,
     Ising,
     Kur,
     NaturalPatches,
+    Normal,
+    Quantile,
     Radial,
     RadialStudentT,
     Shell,
@@ -209,6 +213,51 @@ def test_filtering_keeps_gaussian_and_elliptical_laws(stimulus):
     filtered = Filtered(stimulus, CentreSurround(0.7, 2, 0.8))
     assert filtered.marginal.draws() == math.inf
     report = statements(filtered, 4000)
+    assert report.ok, report
+
+
+GAUSSIANS = {
+    "copula": Copula(12, Exponential(2), Normal()),
+    "clone": GaussianClone(Ising(12, 0.7)),
+    "clone with a mean": GaussianClone(SinglePulse(12, 2, 4, (0, 1), False)),
+    "filtered twice": Filtered(Gaussian(12, 1), [1, 2, 1]),
+    "uneven": GaussianClone(Empirical(np.random.default_rng(3).normal(size=(200, 6)) * np.arange(1, 7) + 1)),
+}
+
+
+@pytest.mark.parametrize("name", GAUSSIANS)
+def test_a_filtered_gaussian_is_gaussian_by_whatever_name(name):
+    """Its pixels are normal, with the mean and the variances that a dense filter gives."""
+    filtered = Filtered(GAUSSIANS[name], [1, -0.5])
+    assert filtered.is_gaussian
+    law, x = filtered.marginal, np.linspace(-3, 3, 13)
+    operator = matrix(np.asarray(filtered.taps))
+    centre, inner = operator @ GAUSSIANS[name].mean(), GAUSSIANS[name].covariance_matrix()
+    spread = np.sqrt(np.diag(operator @ inner @ operator.T))
+    np.testing.assert_allclose(law.cdf(x), [stats.norm.cdf(v, centre, spread).mean() for v in x], atol=1e-12)
+    assert law.draws() == math.inf
+    assert (filtered.elliptical_constant() is None) == bool(np.any(np.abs(centre) > 1e-9))
+
+
+def test_the_marginal_of_filtered_data_is_that_of_all_pixels():
+    """Exact for data, which are few; for other laws estimated, from every pixel in turn, and only once."""
+    data = np.random.default_rng(4).uniform(size=(300, 6)) ** 2 * np.arange(1, 7)
+    filtered = Filtered(Empirical(data), [1.0, 2.0])
+    every = data.astype(np.float32) @ matrix(np.asarray(filtered.taps)).T
+    assert filtered.marginal.variance() == pytest.approx(every.var(), rel=1e-6)
+    assert filtered.marginal.draws() == math.inf
+    report = statements(filtered, 4000)
+    assert report.ok, report
+    patches = Filtered(NaturalPatches(8, "raw"), [1.0, -0.5])
+    assert patches.marginal is patches.marginal
+    report = statements(patches, 4000)
+    assert report.ok, report
+
+
+def test_a_skewed_marginal_makes_no_symmetric_copula():
+    skewed = Copula(12, Exponential(1), Quantile(jnp.log, lambda q: jnp.log1p(-q)))  # -X is exponential
+    assert not skewed.sign_symmetric
+    report = statements(skewed, 4000)
     assert report.ok, report
 
 

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from helpers import assert_within
+from helpers import assert_within, matrix
 from localax.stimuli import NLGP, Gaussian, Ising, SinglePulse, Task, sign_changes
 
 KEY = jax.random.key(11)
@@ -46,6 +46,34 @@ def test_classes_do_not_share_their_noise():
     x, _ = Task([Gaussian(6, 0.5)] * 2, [0, 1]).sample(KEY, 2000)
     x = np.asarray(x)
     assert_within(x[:1000] * x[1000:], 0.0)
+
+
+def whitened(stimulus: Gaussian, x: np.ndarray) -> np.ndarray:
+    """The noise behind samples of a Gaussian ring, by the symmetric root of its covariance."""
+    values, vectors = np.linalg.eigh(matrix(stimulus.covariance()))
+    return x @ (vectors / np.sqrt(values)) @ vectors.T
+
+
+@pytest.mark.parametrize("proportions", [None, [0.25, 0.75]])
+@pytest.mark.parametrize("stratified", [True, False])
+def test_classes_share_their_noise_where_asked(proportions, stratified):
+    classes = [Gaussian(6, 0.5), Gaussian(6, 0.7)]
+    x, y = map(np.asarray, Task(classes, [0, 1], proportions).sample(KEY, 40, common=True, stratified=stratified))
+    noise = np.where(y[:, None] == 0, *(whitened(stimulus, x) for stimulus in classes))
+    if stratified:
+        short, long = noise[y == 0], noise[y == 1]
+        np.testing.assert_allclose(short, long[: len(short)], atol=1e-5)  # float32, times the condition of the root
+        assert np.unique(long[:, 0]).size == len(long)
+    else:
+        first, _ = Task(classes[:1] * 2, [0, 1], proportions).sample(KEY, 40, common=True, stratified=False)
+        np.testing.assert_allclose(noise, whitened(classes[0], np.asarray(first)), atol=1e-5)
+
+
+def test_what_is_shared_changes_no_class():
+    task = Task([Gaussian(6, 0.5), Gaussian(6, 0.7)], [0, 1])
+    x = np.asarray(task.sample(KEY, 8000, common=True)[0]).reshape(2, 4000, 6)
+    for stimulus, own in zip(task.stimuli, x, strict=True):
+        assert_within(own[:, :1] * own, stimulus.covariance())
 
 
 def test_labels_by_a_function():
@@ -89,7 +117,7 @@ def test_symmetries_of_a_task():
 
 
 def test_under_jit_and_with_many_keys():
-    task = Task(Ising.pair(6), [0, 1])
+    task = Task(RINGS[:2], [0, 1])
     keys = jax.random.split(KEY, 3)
     together, _ = jax.jit(jax.vmap(lambda key: task.sample(key, 10)))(keys)
     np.testing.assert_array_equal(together[1], task.sample(keys[1], 10)[0])
@@ -104,6 +132,6 @@ def test_in_float64():
 @pytest.mark.parametrize("n", [3, 1, 7])
 def test_a_batch_that_cannot_be_split(n):
     with pytest.raises(ValueError, match=rf"stratified batch of {n} cannot be split in proportions 0.5, 0.5; choose"):
-        Task(Ising.pair(6), [0, 1]).sample(KEY, n)
-    x, _ = Task(Ising.pair(6), [0, 1]).sample(KEY, n, stratified=False)
+        Task(RINGS[:2], [0, 1]).sample(KEY, n)
+    x, _ = Task(RINGS[:2], [0, 1]).sample(KEY, n, stratified=False)
     assert len(x) == n

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from localax import _disk
 from localax._disk import pack, unpack, write_atomically
-from localax._trajectory import Trajectory, load
+from localax.trajectory import Trajectory, load
 
 
 def example(lead=(2,), times=3, units=2, pixels=(4,), dtype=np.float32, seed=0, **more: Any) -> Trajectory:
@@ -137,10 +137,10 @@ def test_labelled_dataset_goes_through_netcdf(tmp_path: Path) -> None:
     import xarray
 
     data = example(lead=(3, 2), pixels=(4, 6)).to_xarray()
-    assert data.weights.dims == ("setting", "seed", "time", "unit", "row", "column")
-    assert data.readout.dims == ("setting", "seed", "time", "unit", "readout_0")
+    assert data.weights.dims == ("sweep", "seed", "time", "unit", "row", "column")
+    assert data.readout.dims == ("sweep", "seed", "time", "unit", "readout_0")
     assert (data.ipr.dims[3:], data["gate flips"].dims[3:]) == (("unit",), ("gate flips_0",))
-    assert data.status.dims == ("setting", "seed")
+    assert data.status.dims == ("sweep", "seed")
     data.to_netcdf(tmp_path / "it.nc", engine="netcdf4")
     with xarray.open_dataset(tmp_path / "it.nc") as back:
         np.testing.assert_array_equal(back.weights, data.weights)
@@ -152,7 +152,7 @@ def test_dataset_without_options_and_with_clocks() -> None:
     it = Trajectory(time=np.array([[0.0, 1], [0, 2]]), weights=np.zeros((2, 3, 2, 1, 5)))
     data = it.to_xarray()
     assert {*data.data_vars} == {"weights", "status"}
-    assert data.setting_time.dims == ("setting", "time")
+    assert data.clock.dims == ("sweep", "time")
     assert data.seed.values.tolist() == [0, 1, 2]
 
 
@@ -337,3 +337,64 @@ def test_a_killed_writer_leaves_a_whole_file(tmp_path: Path) -> None:
         writer.wait()
         arrays, meta = unpack(path)
         assert (arrays["x"] == meta["n"]).all()
+
+
+def test_one_of_several_settings_is_a_trajectory_of_its_own():
+    weights = np.arange(2 * 3 * 4 * 1 * 5, dtype=float).reshape(2, 3, 4, 1, 5)
+    status = ("done", "diverged at step 3", "done", "done", "done beyond tolerance", "done")
+    both = Trajectory(
+        np.stack([np.arange(4.0), 2 * np.arange(4.0)]), weights, loss=weights[..., 0, 0],
+        records={"mine": weights[..., 0, 1]}, settings={"rate": [1, 2]}, status=status,
+    )  # fmt: skip
+    for i in (0, 1, -1):
+        one = both.select(i)
+        np.testing.assert_array_equal(one.weights, weights[i])
+        np.testing.assert_array_equal(one.time, both.time[i])
+        np.testing.assert_array_equal(one.records["mine"], both.records["mine"][i])
+        assert one.n_settings is None
+        assert one.status == status[3 * (i % 2) : 3 * (i % 2) + 3]
+    assert both.select(1).done.tolist() == [True, True, True]
+    with pytest.raises(ValueError, match=r"select: place must be from 0 to 1, got 2"):
+        both.select(2)
+    with pytest.raises(ValueError, match="one setting only"):
+        both.select(0).select(0)
+
+
+SWEPT = {"gain": np.array([1.0, 1.0, 3.0, 3.0]), "rate": np.array([0.1, 0.2, 0.1, 0.2])}
+
+
+def swept(coordinates=SWEPT, **more):
+    weights = np.arange(4.0).reshape(4, 1, 1, 1, 1) * np.ones((4, 2, 3, 1, 5))
+    return Trajectory(np.arange(3.0), weights, swept=coordinates, **more)
+
+
+def test_swept_settings_are_chosen_by_their_values():
+    assert swept().select(gain=3, rate=0.1).final[0, 0, 0] == 2
+    assert swept().select(gain=3, rate=0.1).swept == {}
+    assert swept().select(gain=3, rate=0.1).settings["selected"] == {"gain": 3.0, "rate": 0.1}
+    some = swept().select(rate=0.2)
+    assert some.final[:, 0, 0, 0].tolist() == [1, 3]
+    assert {name: values.tolist() for name, values in some.swept.items()} == {"gain": [1, 3], "rate": [0.2, 0.2]}
+    for choice, line in (
+        ({"gain": 2}, "select: gain must be one of 1, 3, got 2"),
+        ({"gian": 1}, "no swept setting called 'gian'; did you mean gain"),
+        ({}, "say which setting"),
+    ):
+        with pytest.raises(ValueError, match=line):
+            swept().select(**choice)
+    odd = swept({"gain": np.array([1.0, 1, 3, 3]), "rate": np.array([0.1, 0.1, 0.2, 0.2])})
+    with pytest.raises(ValueError, match=r"no setting has gain=1, rate=0\.2 together"):
+        odd.select(gain=1, rate=0.2)
+
+
+def test_swept_values_go_to_disk_and_to_xarray(tmp_path):
+    back = load(swept().save(tmp_path / "it.npz"))
+    assert {name: values.tolist() for name, values in back.swept.items()} == {n: v.tolist() for n, v in SWEPT.items()}
+    grid = swept().to_xarray()
+    assert grid.weights.dims == ("gain", "rate", "seed", "time", "unit", "pixel")
+    assert float(grid.weights.sel(gain=3, rate=0.2)[0, 0, 0, 0]) == 3
+    tied = swept({"gain": np.arange(4.0), "rate": np.arange(1.0, 5)}).to_xarray()
+    assert tied.weights.dims[0] == "sweep"
+    assert tied.rate.values.tolist() == [1, 2, 3, 4]
+    with pytest.raises(ValueError, match="what is swept must have a name of its own and 4 values"):
+        swept({"gain": np.arange(3.0)})

@@ -8,16 +8,22 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-_ROOMS = ("analysis", "experiments", "networks", "report", "runner", "store", "stimuli", "theory", "training")
+_ROOMS = (
+    "analysis", "experiments", "networks", "outcome", "report", "runner", "spec", "stimuli", "store", "theory",
+    "training", "trajectory",
+)  # fmt: skip
 _NAMES = {
     "Task": "stimuli",
-    "Trajectory": "_trajectory",
+    "Trajectory": "trajectory",
     "compare": "analysis",
-    "Outcome": "_record",
-    "enable_x64": "_math",
-    "load": "_trajectory",
+    "fast": "_system",
+    "Outcome": "outcome",
+    "SaveAt": "training",
+    "SettingError": "_errors",
+    "load": "trajectory",
     "plot": "_notebook",
     "reproduce": "runner",
+    "resume": "training",
     "runs": "_notebook",
     "train": "training",
 }
@@ -25,15 +31,29 @@ _NAMES = {
 __all__ = ["__version__", *_ROOMS, *_NAMES]
 
 if TYPE_CHECKING:
-    from . import analysis, experiments, networks, report, runner, stimuli, store, theory, training
-    from ._math import enable_x64
+    from . import (
+        analysis,
+        experiments,
+        networks,
+        outcome,
+        report,
+        runner,
+        spec,
+        stimuli,
+        store,
+        theory,
+        training,
+        trajectory,
+    )
+    from ._errors import SettingError
     from ._notebook import plot, runs
-    from ._record import Outcome
-    from ._trajectory import Trajectory, load
+    from ._system import fast
     from .analysis import compare
+    from .outcome import Outcome
     from .runner import reproduce
     from .stimuli import Task
-    from .training import train
+    from .training import SaveAt, resume, train
+    from .trajectory import Trajectory, load
 
 
 def __getattr__(name: str) -> Any:

@@ -25,6 +25,9 @@ from typing import Any
 
 import numpy as np
 
+from ._errors import SettingError
+from ._system import rename, sync_folder
+
 StrPath = str | os.PathLike[str]
 
 # JSON -------------------------------------------------------------------------------------------------------
@@ -48,17 +51,17 @@ def plain(value: Any, where: str = "settings") -> Any:
     if isinstance(value, list | tuple):
         return [plain(item, f"{where}[{i}]") for i, item in enumerate(value)]
     if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError(f"{where} must be finite, got {value}")
+        raise SettingError(f"{where} must be finite, got {value}")
     if value is None or isinstance(value, str | int | float):
         return value
-    raise ValueError(
+    raise SettingError(
         f"{where} must be text, a number, true, false, null, a list or a table, got {type(value).__name__}"
     )
 
 
 def _text_key(key: Any, where: str) -> str:
     if not isinstance(key, str):
-        raise ValueError(f"{where} must have keys of text, got {key!r}")
+        raise SettingError(f"{where} must have keys of text, got {key!r}")
     return key
 
 
@@ -75,21 +78,11 @@ def write_atomically(path: StrPath, data: bytes) -> Path:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, path)  # noqa: PTH105 (the name that the tests interrupt)
+        rename(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
     sync_folder(path.parent)
     return path
-
-
-def sync_folder(folder: Path) -> None:
-    """Make renames inside a folder survive a power cut, where the system can."""
-    with suppress(OSError):  # some systems and network disks cannot open or sync a folder
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 # The format -------------------------------------------------------------------------------------------------
@@ -98,29 +91,20 @@ _META = "meta"
 _SEAL = b"localax 1 sha256 "
 _DIGITS = 64
 _ARRAY_NAME = re.compile(r"[\w .+-]{1,100}")
+_LIBRARIES = (
+    "localax", "numpy", "scipy", "jax", "jaxlib", "equinox", "optax", "diffrax", "optimistix", "scikit-learn",
+    "scikit-image",
+)  # fmt: skip
 
 
 @functools.cache
 def libraries() -> dict[str, str]:
     """Versions of what computes the numbers, found without importing it."""
     found = {"python": platform.python_version()}
-    for name in ("localax", "numpy", "jax", "jaxlib"):
+    for name in _LIBRARIES:
         with suppress(importlib.metadata.PackageNotFoundError):
             found[name] = importlib.metadata.version(name)
     return found
-
-
-@functools.cache
-def code_version(parts: tuple[str, ...]) -> str:
-    """A name for the state of some of the package's sources: the hash of every file in them."""
-    here = Path(__file__).parent
-    files = [
-        path for part in parts for path in ([here / part] if (here / part).is_file() else (here / part).rglob("*.py"))
-    ]
-    digest = hashlib.sha256()
-    for path in sorted(files):
-        digest.update(path.relative_to(here).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
-    return digest.hexdigest()[:16]
 
 
 def pack(arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any], *, kind: str = "arrays", version: int = 1) -> bytes:
@@ -142,12 +126,12 @@ def pack(arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any], *, kind: str
 def storable(name: str, array: np.ndarray) -> np.ndarray:
     """The array, if its name and type can be stored; ask before a long computation rather than after."""
     if not _ARRAY_NAME.fullmatch(name) or name == _META:
-        raise ValueError(
+        raise SettingError(
             f"array {name!r} must be named by 1 to 100 letters, digits, _ . + - and spaces, and not 'meta'"
         )
     array = np.asarray(array)
     if array.dtype.kind not in "biufcUS":
-        raise ValueError(f"array {name!r} must hold numbers, truth values or text, got dtype {array.dtype}")
+        raise SettingError(f"array {name!r} must hold numbers, truth values or text, got dtype {array.dtype}")
     return array
 
 
@@ -163,11 +147,11 @@ def unpack(
         envelope = json.loads(arrays.pop(_META).item())
         found, number, meta = envelope["kind"], envelope["version"], envelope["meta"]
     except Exception as error:
-        raise ValueError(f"{name}: sealed like a file of Localax, but its contents cannot be read") from error
+        raise SettingError(f"{name}: sealed like a file of Localax, but its contents cannot be read") from error
     if found != kind:
-        raise ValueError(f"{name}: must hold a file of kind {kind!r}, got {found!r}")
+        raise SettingError(f"{name}: must hold a file of kind {kind!r}, got {found!r}")
     if number != version:
-        raise ValueError(f"{name}: format {number} of {kind!r} is not known to this Localax, which reads {version}")
+        raise SettingError(f"{name}: format {number} of {kind!r} is not known to this Localax, which reads {version}")
     return arrays, meta
 
 
@@ -184,9 +168,9 @@ def _member(archive: zipfile.ZipFile, name: str) -> np.ndarray:
 def _check_seal(data: bytes, name: str) -> None:
     end = len(_SEAL) + _DIGITS
     if data[-end:-_DIGITS] != _SEAL:
-        raise ValueError(f"{name}: not a file of Localax, or cut short; expected one that Localax saved")
+        raise SettingError(f"{name}: not a file of Localax, or cut short; expected one that Localax saved")
     if data[-_DIGITS:] != _digest(memoryview(data)):
-        raise ValueError(
+        raise SettingError(
             f"{name}: altered since it was saved, its checksum does not fit; restore it or compute it again"
         )
 

@@ -8,15 +8,11 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy import special
+import scipy
 
 from ._types import Array, Float, Leaf
 
-
-def enable_x64(enabled: bool = True) -> None:
-    """Switch JAX to float64, which the theory needs; call it once, before the first array is made."""
-    jax.config.update("jax_enable_x64", enabled)
-
+Pixels = Float[Array, "..."] | Float[np.ndarray, "..."]
 
 # Circulants -----------------------------------------------------------------------------------------------------------
 
@@ -41,26 +37,40 @@ def circulant(
     return row[(i[:, None] - i[None, :]) % n]
 
 
-def dense_circulant(row: Float[np.ndarray, "*pixels"]) -> Float[np.ndarray, "n n"]:
-    """The covariance matrix of a ring or torus, pixels flattened, from its covariance with pixel 0."""
+def dense_circulant(
+    row: Float[np.ndarray, "*pixels"], corner: tuple[int, ...] | None = None
+) -> Float[np.ndarray, "n n"]:
+    """The covariance matrix of a ring or torus, or of a corner of it, pixels flattened, from its covariance with
+    pixel 0."""
     shape = row.shape
-    index = np.indices(shape).reshape(len(shape), -1)
+    index = np.indices(corner or shape).reshape(len(shape), -1)
     offset = tuple((axis[:, None] - axis[None, :]) % side for axis, side in zip(index, shape, strict=True))
     return row[offset]
 
 
-def circular_convolve(x: Float[Array, "n *pixels"], kernel: Float[Array, "*pixels"]) -> Float[Array, "n *pixels"]:
-    """Every sample convolved with a kernel on its ring or torus."""
-    axes = tuple(range(1, x.ndim))
-    shape = x.shape[1:]
-    product = jnp.fft.rfftn(x, axes=axes) * jnp.fft.rfftn(kernel)
-    return jnp.fft.irfftn(product, s=shape, axes=axes).astype(x.dtype)
+def circular_convolve(x: Pixels, kernel: Pixels, ndim: int) -> Pixels:
+    """sum_j x_j kernel_(i-j) over the last ``ndim`` axes, a ring or torus; the axes before them broadcast."""
+    return _fourier_product(x, kernel, ndim, reverse=False)
+
+
+def circular_correlate(x: Pixels, kernel: Pixels, ndim: int) -> Pixels:
+    """sum_j x_j kernel_(j-i): the answer to x of the kernel moved to every place i, over the last ``ndim`` axes."""
+    return _fourier_product(x, kernel, ndim, reverse=True)
+
+
+def _fourier_product(x: Pixels, kernel: Pixels, ndim: int, *, reverse: bool) -> Pixels:
+    """By numpy for numpy's arrays, which keeps float64 whatever JAX is set to, and by JAX for its own."""
+    xp = jnp if isinstance(x, jax.Array) or isinstance(kernel, jax.Array) else np
+    axes = tuple(range(-ndim, 0))
+    moved = xp.fft.rfftn(kernel, axes=axes)
+    waves = xp.fft.rfftn(x, axes=axes) * (xp.conj(moved) if reverse else moved)
+    return xp.fft.irfftn(waves, s=x.shape[-ndim:], axes=axes).astype(xp.result_type(x, kernel))
 
 
 def real_dft(n: int) -> Float[np.ndarray, "n n"]:
     """Orthogonal real Fourier basis, one mode a row: constant, then cosine and sine of each frequency.
 
-    The pairs carry a factor sqrt(2) that seed 000's Eqs. 33 to 35 leave out.
+    The pairs carry a factor sqrt(2) that the network notes's Eqs. 33 to 35 leave out.
     """
     position = 2 * np.pi * np.arange(n) / n
     rows = [np.full(n, 1 / np.sqrt(n))]
@@ -166,4 +176,4 @@ def normal_tail(z: Float[Array, "..."]) -> Float[Array, "..."]:
 def sphere_coordinate_cdf(x: np.ndarray, dimension: int) -> np.ndarray:
     """Distribution function of one coordinate of a uniform point on the unit sphere."""
     inside = np.clip(x, -1, 1)
-    return np.asarray(0.5 + 0.5 * np.sign(inside) * special.betainc(0.5, (dimension - 1) / 2, inside**2))
+    return np.asarray(0.5 + 0.5 * np.sign(inside) * scipy.special.betainc(0.5, (dimension - 1) / 2, inside**2))

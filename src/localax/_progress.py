@@ -1,44 +1,52 @@
-"""A progress bar with speed and time left, silent where nobody watches."""
+"""A progress bar with speed and time left, on a terminal or in a notebook, silent where nobody watches."""
 
 import contextlib
+import io
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.progress import Progress
 
 Update = Callable[[float], None]
 """Called with the fraction that is done."""
+PAUSE = 0.1
+"""Seconds between two pictures of a bar in a notebook."""
 
 
 @contextlib.contextmanager
 def progress_bar(title: str, *, show: bool = True, steps: int | None = None) -> Iterator[Update]:
-    """Show a bar on the terminal's error stream while the block runs; with ``steps``, show steps per second too."""
-    if not show or not sys.stderr.isatty():
+    """Show a bar while the block runs, on the terminal's error stream or in the cell of a notebook.
+
+    With ``steps``, show steps per second too.
+    """
+    if not show or not (sys.stderr.isatty() or _in_notebook()):
         yield lambda _: None
         return
-    with _bars("{task.fields[speed]}" if steps else "") as bar:
+    with _bars("{task.fields[speed]}" if steps else "") as (bar, draw):
         task = bar.add_task(title, total=1.0, speed="")
 
         def update(fraction: float) -> None:
             rate = bar.tasks[0].speed
             bar.update(task, completed=fraction, speed=f"{rate * steps:,.0f} steps/s" if rate and steps else "")
+            draw()
 
         yield update
 
 
 @contextlib.contextmanager
 def progress_board(title: str, names: Sequence[str], *, show: bool = True) -> Iterator[Callable[[str, float], None]]:
-    """A bar over several things that are done side by side, and one inside each; a line each without a terminal."""
+    """A bar over several things that are done side by side, and one inside each; a line each where bars cannot be."""
     if not show or not names:
         yield lambda _name, _fraction: None
         return
-    if not sys.stderr.isatty():
+    if not (sys.stderr.isatty() or _in_notebook()):
         yield _lines(len(names))
         return
-    with _bars() as bars:
+    with _bars() as (bars, draw):
         whole = bars.add_task(title, total=len(names))
         parts: dict[str, float] = dict.fromkeys(names, 0.0)
         shown = {}
@@ -49,18 +57,65 @@ def progress_board(title: str, names: Sequence[str], *, show: bool = True) -> It
             parts[name] = fraction
             bars.update(shown[name], completed=fraction, visible=fraction < 1)
             bars.update(whole, completed=sum(parts.values()))
+            draw()
 
         yield update
 
 
-def _bars(more: str = "") -> "Progress":
-    """Bars with time spent and time left, and one more column of text."""
+def _in_notebook() -> bool:
+    """Whether the code runs in the kernel of a notebook, whose error stream is no terminal."""
+    ipython = sys.modules.get("IPython")
+    return hasattr(ipython.get_ipython(), "kernel") if ipython else False
+
+
+@contextlib.contextmanager
+def _bars(more: str = "") -> Iterator[tuple["Progress", Callable[[], None]]]:
+    """Bars, and what to call after a change of them."""
     from rich.console import Console
+
+    if not _in_notebook():
+        with _progress(Console(stderr=True), more) as bars:
+            yield bars, lambda: None
+        return
+    bars = _progress(Console(file=io.StringIO(), width=100, force_jupyter=False), more)
+    cell = _Cell(bars)
+    try:
+        yield bars, cell.draw
+    finally:
+        cell.draw(at_once=True)
+
+
+def _progress(console: "Console", more: str) -> "Progress":
+    """Bars with time spent and time left, and one more column of text."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
     columns = [TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"), TextColumn(more)]
     columns += [TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn()]
-    return Progress(*columns, console=Console(stderr=True), transient=True)
+    return Progress(*columns, console=console, transient=True)
+
+
+class _Cell:
+    """Bars as text in the output of a cell, each drawing in place of the last; rich itself would need ipywidgets."""
+
+    def __init__(self, bars: "Progress"):
+        self.bars, self.handle, self.last = bars, None, -PAUSE
+
+    def draw(self, at_once: bool = False) -> None:
+        if not at_once and time.monotonic() < self.last + PAUSE:
+            return
+        self.last = time.monotonic()
+        with self.bars.console.capture() as captured:
+            self.bars.console.print(self.bars.get_renderable())
+        text = "\n".join(line.rstrip() for line in captured.get().splitlines())
+        self._show({"text/plain": text})
+
+    def _show(self, content: dict[str, Any]) -> None:
+        from IPython.display import display  # pyright: ignore[reportMissingImports] (there is one in a notebook)
+
+        if self.handle is None:
+            self.handle = display(content, raw=True, display_id=True)
+        else:
+            self.handle.update(content, raw=True)
 
 
 def _lines(total: int) -> Callable[[str, float], None]:

@@ -1,17 +1,22 @@
 """The command line: parses, calls, prints, and sets the numeric flags. JAX is imported inside commands only."""
 
+import dataclasses
 import importlib
 import json
-import os
 import subprocess
 import sys
+import threading
+import traceback
 import webbrowser
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 
 from . import __version__
+from ._errors import SettingError, setting_error, unknown
+from ._system import fast
 
 app = typer.Typer(
     name="localax",
@@ -27,25 +32,31 @@ Open = Annotated[bool, typer.Option("--open", help="Open the page in a browser."
 
 
 def main() -> None:
-    """Run a command: 0 done, 1 a claim or a check fell short, 2 the input was wrong, 130 interrupted."""
-    _set_flags()
+    """Run a command.
+
+    0 done, 1 a claim or a check fell short or a run diverged, 2 the input was wrong, 3 a mistake of ours, 130
+    interrupted.
+    """
+    fast()
     try:
         app()
-    except (ValueError, OSError) as error:
+    except (SettingError, OSError) as error:
         text = f"{error.strerror}: {error.filename}" if isinstance(error, OSError) and error.filename else str(error)
-        print(f"localax: {' '.join(text.split())}", file=sys.stderr)
-        sys.exit(2)
-    except KeyboardInterrupt:
-        print("localax: interrupted; what was finished is kept", file=sys.stderr)
-        sys.exit(130)
+        _stop(text, 2)
+    except SystemExit as end:
+        if end.code == 130:  # how typer ends on Ctrl-C
+            _stop("interrupted; what was finished is kept, and the same command goes on from there", 130)
+        raise
+    except Exception as error:
+        _stop(f"a mistake of ours, sorry: {type(error).__name__}: {error} (see it all with: localax --debug ...)", 3)
 
 
-def _set_flags() -> None:
-    """One XLA thread a process (the fastest for networks of this size) and a cache of compiled programs."""
-    os.environ.setdefault("NPROC", "1")
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "localax" / "jax"
-    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache))
-    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
+def _stop(text: str, code: int) -> NoReturn:
+    """One line on the error stream, the traceback before it with ``--debug``, and an exit code."""
+    if DEBUG in sys.argv and code in (2, 3):
+        traceback.print_exc()
+    print(f"localax: {' '.join(text.split())}", file=sys.stderr)
+    sys.exit(code)
 
 
 def _version(asked: bool | None) -> None:
@@ -57,9 +68,15 @@ def _version(asked: bool | None) -> None:
 VERSION = typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
 
 
+DEBUG = "--debug"
+
+
 @app.callback()
-def _root(version: Annotated[bool | None, VERSION] = None) -> None:
-    del version
+def _root(
+    version: Annotated[bool | None, VERSION] = None,
+    debug: Annotated[bool, typer.Option(DEBUG, help="Show the traceback of an error.")] = False,
+) -> None:
+    del version, debug
 
 
 SHELVES = {
@@ -81,7 +98,7 @@ def list_(
 ) -> None:
     """List stimuli, networks, experiments and what they are made of, with settings and ranges."""
     if what is not None and what not in SHELVES:
-        raise ValueError(f"nothing called {what!r} can be listed; choose one of {', '.join(SHELVES)}")
+        raise unknown("list", what, SHELVES)
     shelves = {name: _shelf(*SHELVES[name]) for name in ([what] if what else SHELVES)}
     if as_json:
         print(json.dumps(shelves, indent=1))
@@ -97,15 +114,16 @@ def list_(
 
 
 def _shelf(room: str, shelf: str) -> list[dict[str, Any]]:
-    from ._settings import described
+    from .spec import listing
 
     members = getattr(importlib.import_module(f".{room}", __package__), shelf)
     if isinstance(members, dict):
-        return [
-            {"name": name, "meaning": module.__doc__.splitlines()[0], "settings": []}
-            for name, module in members.items()
-        ]
-    return [described(member) for member in members]
+        return [{**listing(member), "name": name} for name, member in members.items()]
+    return [listing(member) for member in members]
+
+
+Folder = Annotated[Path | None, typer.Option("--store", help="Folder of stored results.", file_okay=False)]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Run even what is stored.")]
 
 
 @app.command()
@@ -114,63 +132,83 @@ def stimuli(
     size: Annotated[int, typer.Option(min=20, max=2000, help="Pixels of each ring.")] = 100,
     samples: Annotated[int, typer.Option(min=100, max=1_000_000, help="Samples behind each statistic.")] = 10_000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the samples.")] = 0,
+    store: Folder = None,
+    fresh: Fresh = False,
     open_: Open = False,
     as_json: Json = False,
 ) -> None:
     """Draw every stimulus: samples, covariance and marginal, long and short lengthscale (figure 2, extended)."""
-    from . import experiments
-    from ._progress import progress_bar
+    from . import experiments, runner
 
-    settings = experiments.ALL["stimuli"].Settings(size=size, samples=samples)
-    with progress_bar("sampling every stimulus") as update:
-        outcome = experiments.perform("stimuli", settings, seed=seed, progress=update)
-    _publish([outcome], out, "The stimuli of Localax", open_, as_json)
-    if not all(claim.as_expected for claim in outcome.claims):
-        raise typer.Exit(1)
+    unit = runner.experiment_unit(experiments.Stimuli(size=size, samples=samples), seed=seed)
+    _reproduce([unit], store, fresh, out, "The stimuli of Localax", open_, as_json)
 
 
 @app.command()
 def reproduce(
     names: Annotated[list[str] | None, typer.Argument(help="Experiments, or: paper (default), notes, all.")] = None,
     preset: Annotated[str, typer.Option(help="quick, or paper for the paper's own sizes.")] = "quick",
-    out: Out = Path("localax-report"),
-    store: Annotated[Path | None, typer.Option(help="Folder of stored results.", file_okay=False)] = None,
-    fresh: Annotated[bool, typer.Option(help="Run even what is stored.")] = False,
+    set_: Annotated[list[str] | None, typer.Option("--set", help="A setting, e.g. --set seeds=10.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Folder to write to.", file_okay=False)] = None,
+    store: Folder = None,
+    fresh: Fresh = False,
     open_: Open = False,
     as_json: Json = False,
 ) -> None:
-    """Reproduce the paper, claim by claim, and write the report; exit 1 if a claim misses its expected verdict."""
-    from . import runner
+    """Reproduce the paper, claim by claim, and write the report; exit 1 if a claim misses its expected verdict.
 
-    wanted = runner.chosen(names)
-    runner.identity(wanted[0], preset)  # a wrong preset is refused before anything starts
-    outcomes, failed = runner.run_or_load(names, preset, store=store, fresh=fresh)
-    for name, trouble in failed.items():
-        print(f"localax: {name} failed\n{trouble}", file=sys.stderr)
+    The report shows all that is stored under this preset, so a part of the experiments updates it. With settings of
+    one's own (--set) it goes to a folder of its own and nothing is expected of the claims.
+    """
+    from . import report, runner
+    from .spec import set_pairs
+
+    changes = {".".join(path): value for path, value in set_pairs(set_ or [])}
+    units = runner.experiment_units(names, preset, changes)
+    asked = {unit.name for unit in units}
+    beside = [] if changes else [u for u in runner.experiment_units("all", preset) if u.name not in asked]
+    folder = out or Path("localax-report", *(["own"] if changes else []))
+    _reproduce(units, store, fresh, folder, report.about_the_claims(preset), open_, as_json, beside)
+
+
+def _reproduce(
+    units: list[Any], folder: Path | None, fresh: bool, out: Path, about: Any, open_: bool, as_json: bool,
+    beside: Sequence[Any] = (),
+) -> None:  # fmt: skip
+    """Run or load experiments and write the report on them and on what is stored beside them."""
+    from . import experiments, runner
+    from .store import Store
+
+    store = Store(folder)
+    results = runner.run_with_board(units, store, runner.Processes(), fresh=fresh)
+    outcomes = [runner.load_outcome(store, unit) for unit in results.stored]
+    order = {name: i for i, name in enumerate(experiments.ALL)}
+    others = [runner.load_outcome(store, unit) for unit in beside if store.finished(unit.identity)]
     if outcomes:
-        _publish(outcomes, out, REPORT, open_, as_json, INTRO.format(preset=preset))
-    if failed or not all(claim.as_expected for outcome in outcomes for claim in outcome.claims):
+        shown = sorted([*outcomes, *others], key=lambda outcome: order.get(outcome.name, -1))
+        _publish(outcomes, shown, out, about, open_, as_json)
+    _tell_failures({unit.name: unit.title for unit in units}, results.failed)
+    if not all(claim.as_expected for outcome in outcomes for claim in outcome.claims):
         raise typer.Exit(1)
 
 
-REPORT = "Local receptive fields: the claims, one by one"
-INTRO = (
-    "Two-layer networks that tell long from short correlation lengths grow localized receptive fields if the marginals "
-    "of their inputs are clearly less heavy-tailed than a Gaussian, and flat or oscillating ones otherwise. A paper "
-    "(seed 004) and its working notes (seeds 000 to 003) say so and say why. Here their figures and claims are run "
-    "with the preset “{preset}”, each claim is measured, and a stated rule decides. Where a source is misprinted, the "
-    "printed and the right setting stand side by side."
-)
+def _tell_failures(titles: dict[str, str], failed: dict[str, str]) -> None:
+    """One line for each unit that failed, the traceback too with ``--debug``; such a failure is a mistake of ours."""
+    for name, trouble in failed.items():
+        text = trouble if DEBUG in sys.argv else trouble.strip().splitlines()[-1]
+        print(f"localax: {titles[name]} failed: {text}", file=sys.stderr)
+    if failed:
+        raise typer.Exit(3)
 
 
-def _publish(outcomes: list[Any], out: Path, title: str, open_: bool, as_json: bool, intro: str = "") -> None:
-    """Write a report and say where it is."""
+def _publish(outcomes: list[Any], shown: list[Any], out: Path, about: Any, open_: bool, as_json: bool) -> None:
+    """Write the report on all that is shown, and print the claims of what was asked for."""
     from . import report
     from ._progress import progress_bar
-    from .runner import cores
+    from ._system import cores
 
     with progress_bar("drawing") as update:
-        page = report.publish(outcomes, out, title, intro=intro, progress=update, workers=cores())
+        page = report.publish(shown, out, about, progress=update, workers=cores())
     if as_json:
         print(json.dumps({"page": str(page), "claims": json.loads(report.claims_json(outcomes))}, indent=1))
     else:
@@ -187,8 +225,8 @@ def _print_claims(outcomes: list[Any]) -> None:
     table = Table("experiment", "claim", "measured", "verdict", box=None, pad_edge=False)
     for outcome in outcomes:
         for claim in outcome.claims:
-            verdict = claim.verdict if claim.as_expected else f"{claim.verdict} (expected: {claim.expected})"
-            table.add_row(outcome.name, claim.sentence, claim.measured, verdict)
+            verdict = claim.verdict if claim.as_expected else f"{claim.verdict} (expected: {claim.expected.verdict})"
+            table.add_row(outcome.name, claim.sentence, claim.said, verdict)
     Console(width=None if sys.stdout.isatty() else 160).print(table)
 
 
@@ -214,47 +252,48 @@ def train(
     initialiser and the run is a flag, for example --gain 3 --lengthscale 1,3 --units 10 --activation sigmoid
     --bias true --rate 0.05 --steps 2000 --seeds 8. A list gives one value per class.
     """
-    from .training import read_spec, typed_settings
+    from . import runner
 
     flags = list(words or [])
     file = Path(flags.pop(0)) if flags and not flags[0].startswith("--") else None
-    chosen = {"stimulus": stimulus, "network": network, "init": init}
-    spec = read_spec(typed_settings(file, {name: kind for name, kind in chosen.items() if kind}, flags, set_ or []))
-    _report_run(*_run_or_load(spec, store, fresh, quiet=as_json), as_json)
+    kinds = {"stimulus": stimulus, "network": network, "init": init}
+    settings = runner.typed_training(file, {name: kind for name, kind in kinds.items() if kind}, flags, set_ or [])
+    _train(runner.training_unit(settings), store, fresh, as_json)
 
 
-def _run_or_load(spec: Any, folder: Path | None, fresh: bool, quiet: bool) -> tuple[Any, Any, bool]:
-    """The run of a spec, from the store if it is there; trained and stored otherwise."""
-    from . import training
-    from .analysis import evolution
-    from .report import picture
+def _train(unit: Any, folder: Path | None, fresh: bool, as_json: bool) -> None:
+    """Run or load one training run, and say what came of it."""
+    from . import runner
+    from ._progress import progress_bar
     from .store import Store
 
     store = Store(folder)
-    settings = {"spec": spec.model_dump(), "version": __version__, **training.flags()}
-    if store.finished(settings) and not fresh:
-        return store.load(store.folder(settings).name), store.folder(settings), True
-    arguments = spec.arguments()
-    if not quiet:
-        print(f"this run takes {training.estimate(**arguments)}", file=sys.stderr)
-    home = store.folder(settings)
-    rows = _LiveTable(arguments, quiet)
-    checkpoint = home.with_name(f".{home.name}.checkpoint")
-    trajectory = training.train(**arguments, checkpoint=checkpoint, watch=rows.watch, progress=not quiet)
+    if fresh or not store.finished(unit.identity):
+        if (begun := unit.reached(store)) and not as_json:
+            print(f"going on from step {begun}", file=sys.stderr)
+        # What draws takes half a second to load, and can do so while XLA compiles.
+        threading.Thread(target=importlib.import_module, args=(".report", __package__)).start()
+    rows = _LiveTable(unit.plan, quiet=as_json)
+    with progress_bar(unit.title, show=not as_json, steps=unit.settings.steps) as update:
+        unit = dataclasses.replace(unit, follow=rows.watch)
+
+        def watch(_: Any, fraction: float) -> None:
+            update(fraction)
+
+        results = runner.run_or_load([unit], store, runner.ThisProcess(), watch, fresh=fresh)
     rows.close()
-    if fresh and store.finished(settings):
-        store.remove(home.name)
-    saved = store.save(settings, trajectory, {"evolution.png": picture(evolution(trajectory), "png")})
-    if trajectory.settings["reached"] == trajectory.settings["steps"]:
-        checkpoint.unlink(missing_ok=True)
-    return trajectory, saved, False
+    _tell_failures({unit.name: unit.title}, results.failed)
+    trajectory = store.load(unit.name)
+    _report_run(trajectory, store, unit.name, unit.name in results.loaded, as_json)
+    if any(status.startswith("diverged") for status in trajectory.status):
+        raise typer.Exit(1)
 
 
 class _LiveTable:
     """One line a record while a run goes on: step, time, loss and localization, means over all networks."""
 
-    def __init__(self, arguments: dict[str, Any], quiet: bool):
-        self.arguments, self.quiet, self.begun = arguments, quiet, False
+    def __init__(self, plan: Any, quiet: bool):
+        self.plan, self.quiet, self.begun = plan, quiet, False
 
     def watch(self, step: int, latest: dict[str, Any]) -> None:
         import numpy as np
@@ -266,9 +305,9 @@ class _LiveTable:
         if not self.begun:
             print(f"{'step':>9} {'time':>9} {'loss':>9} {'IPR':>8}", file=sys.stderr)
             self.begun = True
-        time = step * float(np.mean(self.arguments["rate"]))
+        time = step * float(np.mean(self.plan.settings["rate"]))
         loss = float(np.mean(latest["records"].get("loss", np.nan)))
-        local = float(np.mean(ipr(latest["parameters"].weights, ndim=len(self.arguments["task"].shape))))
+        local = float(np.mean(ipr(latest["parameters"].weights, ndim=len(self.plan.problem.task.shape))))
         print(f"{step:9d} {time:9.3g} {loss:9.4f} {local:8.4f}", file=sys.stderr)
 
     def close(self) -> None:
@@ -276,7 +315,7 @@ class _LiveTable:
             print(file=sys.stderr)
 
 
-def _report_run(trajectory: Any, folder: Path, loaded: bool, as_json: bool) -> None:
+def _report_run(trajectory: Any, store: Any, name: str, loaded: bool, as_json: bool) -> None:
     import numpy as np
 
     from .analysis import Kind, classify, ipr, peak
@@ -284,58 +323,152 @@ def _report_run(trajectory: Any, folder: Path, loaded: bool, as_json: bool) -> N
     ndim = trajectory.pixel_ndim
     fields = trajectory.final.reshape(-1, *trajectory.pixels)
     numbers = {
-        "run": folder.name,
-        "folder": str(folder),
+        "run": name,
+        "folder": str(store.root / name),
         "loaded": loaded,
         "status": list(trajectory.status),
         "loss": None if trajectory.loss is None else np.asarray(trajectory.loss[..., -1], float).ravel().tolist(),
-        "ipr": np.asarray(ipr(fields, ndim=ndim), float).tolist(),
-        "peak": np.asarray(peak(fields, ndim=ndim)).tolist(),
-        "kind": [Kind(int(kind)).name.lower() for kind in np.asarray(classify(fields, ndim=ndim))],
-        "picture": str(folder / "evolution.png"),
+        "ipr": ipr(fields, ndim=ndim).tolist(),
+        "peak": peak(fields, ndim=ndim).tolist(),
+        "kind": [Kind(int(kind)).name.lower() for kind in classify(fields, ndim=ndim)],
+        "picture": str(_picture(trajectory, store, name)),
     }
     if as_json:
         print(json.dumps(numbers, indent=1))
         return
-    units = trajectory.final.shape[-1 - ndim]
-    print(f"{'field':>6} {'seed':>6} {'unit':>5} {'IPR':>8} {'peak':>8}  kind")
-    for i, (local, place, kind) in enumerate(zip(numbers["ipr"], numbers["peak"], numbers["kind"], strict=True)):
-        print(f"{i:6d} {i // units:6d} {i % units:5d} {local:8.4f} {place!s:>8}  {kind}")
-        if i == 39 and len(fields) > 40:
-            print(f"   ... and {len(fields) - 40} more")
-            break
+    _print_fields(trajectory, numbers)
     status = {s: trajectory.status.count(s) for s in dict.fromkeys(trajectory.status)}
     print(", ".join(f"{count} {s}" for s, count in status.items()))
-    print(f"{'loaded from' if loaded else 'kept in'} {folder}\npicture {numbers['picture']}")
+    print(f"{'loaded from' if loaded else 'kept in'} {numbers['folder']}\npicture {numbers['picture']}")
+
+
+SHOWN = 40
+"""Rows of a table of fields that are printed."""
+
+
+def _print_fields(trajectory: Any, numbers: dict[str, Any]) -> None:
+    """One row a field, called by its setting where settings are swept, its seed and its unit."""
+    heads = "".join(f"{setting:>12} " for setting in trajectory.swept)
+    print(f"{heads}{'seed':>6} {'unit':>5} {'IPR':>8} {'peak':>8}  kind")
+    for i, (local, place, kind) in enumerate(zip(numbers["ipr"], numbers["peak"], numbers["kind"], strict=True)):
+        if i == SHOWN:
+            print(f"   ... and {len(numbers['ipr']) - SHOWN} more")
+            break
+        run, unit = divmod(i, trajectory.n_units)
+        setting, seed = divmod(run, trajectory.n_seeds)
+        swept = "".join(f"{values[setting]:12g} " for values in trajectory.swept.values())
+        print(f"{swept}{trajectory.seeds[seed]:6d} {unit:5d} {local:8.4f} {place!s:>8}  {kind}")
+
+
+def _picture(trajectory: Any, store: Any, name: str) -> Path:
+    """A picture of the run beside its file, drawn when first asked for."""
+    from ._disk import write_atomically
+    from .analysis import evolution
+    from .report import picture
+
+    run = store.find(name)
+    path = store.root / name / run.files["trajectory.npz"].replace("trajectory", "evolution").replace(".npz", ".png")
+    return path if path.exists() else write_atomically(path, picture(evolution(trajectory), "png"))
+
+
+# Stored results -------------------------------------------------------------------------------------------------------
+
+ACTIONS = ("list", "show", "load", "rm", "prune")
 
 
 @app.command()
 def runs(
-    store: Annotated[Path | None, typer.Option(help="Folder of stored runs.", file_okay=False)] = None,
+    action: Annotated[str, typer.Argument(help=f"One of {', '.join(ACTIONS)}.")] = "list",
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Runs, as listed, or the beginnings of their names.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="load: a file to write, .npz or .nc (xarray).")] = None,
+    days: Annotated[float | None, typer.Option(min=0, help="prune: all that is older than this, too.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="prune: only say what would go.")] = False,
+    store: Folder = None,
     as_json: Json = False,
 ) -> None:
-    """List the stored runs."""
-    from dataclasses import asdict
+    """List the stored results; show one, load one into a file of its own, rm some, or prune what is of no more use.
 
+    Prune removes results of other code or libraries, which can never be loaded again, and what killed writers left.
+    """
     from .store import Store
 
-    listing = Store(store).scan()
+    if action not in ACTIONS:
+        raise unknown("action", action, ACTIONS)
+    shelf = Store(store)
+    if action == "list":
+        _list_runs(shelf, as_json)
+    elif action == "prune":
+        _prune(shelf, days, dry_run)
+    elif not names:
+        raise SettingError(f"runs {action}: say which run, as in: localax runs {action} NAME")
+    else:
+        acts = {"show": lambda name: _show(shelf, name, as_json), "load": lambda name: _load(shelf, name, out)}
+        for name in names:
+            acts.get(action, lambda name: _remove(shelf, name))(name)
+
+
+def _list_runs(store: Any, as_json: bool) -> None:
+    listing = store.scan()
     if as_json:
-        print(
-            json.dumps(
-                {"runs": [asdict(r) for r in listing.runs], "skipped": [asdict(s) for s in listing.skipped]}, indent=1
-            )
-        )
+        rows = {"runs": [dataclasses.asdict(run) for run in listing.runs]}
+        print(json.dumps({**rows, "unfinished": [dataclasses.asdict(u) for u in listing.unfinished]}, indent=1))
         return
     for run in listing.runs:
-        spec = run.settings.get("spec", {})
-        parts = (str(spec.get(part, {}).get("kind", "")) for part in ("stimulus", "network"))
-        what = run.settings.get("experiment") or ", ".join(parts)
-        print(f"{run.name:<18} {run.created:<26} {run.size / 2**20:8.1f} MB  {what}")
-    for skipped in listing.skipped:
-        print(f"skipped {skipped.name}: {skipped.reason}", file=sys.stderr)
-    if not listing.runs:
+        print(run)
+    for other in listing.unfinished:
+        print(f"{other.name:<17} unfinished: {'interrupted' if other.request else other.reason}", file=sys.stderr)
+    if not listing.runs and not listing.unfinished:
         print("no runs stored yet; try: localax train --stimulus nlgp --gain 3 --seeds 4")
+
+
+def _show(store: Any, name: str, as_json: bool) -> None:
+    """Say what a stored result is: identity and files; for a training run, its fields too."""
+    run = store.find(name)
+    if as_json:
+        print(json.dumps(dataclasses.asdict(run), indent=1))
+        return
+    print(f"{run.name}  {run.kind}: {run.title}")
+    print(f"made {run.created}, {run.size / 2**20:.1f} MB in {store.root / run.name}")
+    print(json.dumps(run.identity, indent=1))
+    if "trajectory.npz" in run.files:
+        _report_run(store.load(run.name), store, run.name, loaded=True, as_json=False)
+
+
+def _load(store: Any, name: str, out: Path | None) -> None:
+    """Write the trajectory of a stored training run to a file of its own."""
+    if out is None or out.suffix not in (".npz", ".nc"):
+        raise setting_error("runs load", "--out", str(out), "a file that ends in .npz or .nc")
+    trajectory = store.load(name)
+    if out.suffix == ".npz":
+        trajectory.save(out)
+    else:
+        trajectory.to_xarray().to_netcdf(out)
+    print(f"written {out}")
+
+
+def _remove(store: Any, name: str) -> None:
+    unfinished = [other.name for other in store.scan().unfinished if other.name == name]
+    whole = unfinished[0] if unfinished else store.find(name).name
+    store.remove(whole)
+    print(f"removed {whole}")
+
+
+def _prune(store: Any, days: float | None, dry_run: bool) -> None:
+    from . import runner
+
+    gone = {run.name: "made by other code or libraries" for run in runner.stale(store)}
+    if days is not None:
+        gone |= {run.name: f"older than {days:g} days" for run in store.older(days)}
+    for name, reason in gone.items():
+        print(f"{name:<17} {reason}")
+        if not dry_run:
+            store.remove(name)
+    for path in store.leftovers():
+        print(f"{path.relative_to(store.root)!s:<17} left by a writer that was killed")
+        if not dry_run:
+            store.discard(path)
 
 
 @app.command(context_settings={"ignore_unknown_options": True})
@@ -348,7 +481,7 @@ def bench(
     folder = _benchmarks()
     known = sorted(path.stem for path in folder.glob("[!_]*.py"))
     if what not in known:
-        raise ValueError(f"no benchmark called {what!r}; choose one of {', '.join(known)}")
+        raise unknown("benchmark", what, known)
     command = [sys.executable, str(folder / f"{what}.py"), *(options or []), *(["--json"] if as_json else [])]
     raise typer.Exit(subprocess.run(command, check=False).returncode)
 

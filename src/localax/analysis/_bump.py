@@ -7,37 +7,42 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
+from .._text import readable
 from .._types import Array, Float, Int
 from ._least_squares import coefficients, fit, goodness
 from ._localization import centre, peak
-from ._pixels import Field, compiled, coordinates, each, field, scaled, wrap
+from ._pixels import Field, Numbers, compiled, coordinates, each, field, scaled, wrap
 
 
 class BumpFit(eqx.Module):
-    """offset + delta 1(x = pixel) + amplitude exp(-|x - centre| / length), distances the short way round.
+    """``offset + delta 1(x = pixel) + amplitude exp(-|x - centre| / length)``, distances the short way round.
 
     Six parameters on a ring, nine on a torus, as many as ``GaborFit`` has. On a torus ``centre`` and
     ``length`` are (row, column), and the exponent is -sqrt((dy / length_y)^2 + (dx / length_x)^2).
-    ``pixel`` is the peak (flat index).
+    ``pixel`` is the peak (flat index). ``field`` is the fit itself, of the field's shape; ``error`` and ``r2`` are
+    those of ``GaborFit``.
     """
 
-    delta: Float[Array, "..."]
-    pixel: Int[Array, "..."]
-    amplitude: Float[Array, "..."]
-    centre: Float[Array, "..."]
-    length: Float[Array, "..."]
-    offset: Float[Array, "..."]
-    field: Float[Array, "..."]
-    error: Float[Array, "..."]
-    r2: Float[Array, "..."]
+    __repr__ = readable
+
+    delta: Float[Numbers, "..."]
+    pixel: Int[Numbers, "..."]
+    amplitude: Float[Numbers, "..."]
+    centre: Float[Numbers, "..."]
+    length: Float[Numbers, "..."]
+    offset: Float[Numbers, "..."]
+    field: Float[Numbers, "..."]
+    error: Float[Numbers, "..."]
+    r2: Float[Numbers, "..."]
 
 
 @compiled
 def fit_bump(w: Field, *, ndim: int = 1, steps: int = 60) -> BumpFit:
     """The delta plus exponential nearest to the field in l2, the delta at the peak.
 
-    The exact steady state on an Ising ring has this form (C5). ``error`` and ``r2`` are those of
-    ``fit_gabor``. NaN, and pixel -1, for a field that is zero everywhere or not finite.
+    **w**: a trajectory, or an array that ends in **ndim** axes of pixels: 1 (ring) or 2 (torus). **steps**: of the
+    descent from each start. The exact steady state on an Ising ring has this form (C5). NaN, and pixel -1, for a field
+    that is zero everywhere or not finite.
     """
     return each(functools.partial(_fit, steps=steps), ndim, field(w, ndim))
 

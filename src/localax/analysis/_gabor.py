@@ -1,4 +1,4 @@
-"""The Gabor hypothesis (seed 000): is a receptive field a wave under a Gaussian envelope?"""
+"""The Gabor hypothesis (the network notes): is a receptive field a wave under a Gaussian envelope?"""
 
 import functools
 import math
@@ -8,37 +8,44 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
+from .._text import readable
 from .._types import Array, Float
 from ._least_squares import coefficients, fit, goodness
 from ._localization import centre, peak
-from ._pixels import Field, compiled, coordinates, each, field, scaled, wrap
+from ._pixels import Field, Numbers, compiled, coordinates, each, field, scaled, wrap
 from ._spectrum import dominant_frequency
 
 
 class GaborFit(eqx.Module):
-    """offset + amplitude exp(-d^2 / (2 width^2)) cos(2 pi frequency d / n + phase), with d = x - centre.
+    """``offset + amplitude exp(-d^2 / (2 width^2)) cos(2 pi frequency d / n + phase)``, with d = x - ``centre``.
 
     d is taken the short way round. Six parameters on a ring. On a torus nine: the wave runs in the
-    direction (cos orientation, sin orientation) of (row, column); ``width`` is (along it, across it),
-    ``centre`` (row, column) and ``frequency`` the cycles round (rows, columns). ``error`` is |w - field| /
-    |w|, and ``r2`` the share of the variance over pixels that is explained (NaN for a constant field).
+    direction (cos orientation, sin orientation) of (row, column), and ``orientation`` is from 0 to pi (None on a
+    ring); ``width`` is (along it, across it), ``centre`` (row, column) and ``frequency`` the cycles round (rows,
+    columns). ``field`` is the fit itself, of the field's shape; ``error`` is |w - field| / |w|, and ``r2`` the share of
+    the variance over pixels that is explained (NaN for a constant field).
     """
 
-    amplitude: Float[Array, "..."]
-    centre: Float[Array, "..."]
-    width: Float[Array, "..."]
-    frequency: Float[Array, "..."]
-    phase: Float[Array, "..."]
-    offset: Float[Array, "..."]
-    orientation: Float[Array, "..."] | None
-    field: Float[Array, "..."]
-    error: Float[Array, "..."]
-    r2: Float[Array, "..."]
+    __repr__ = readable
+
+    amplitude: Float[Numbers, "..."]
+    centre: Float[Numbers, "..."]
+    width: Float[Numbers, "..."]
+    frequency: Float[Numbers, "..."]
+    phase: Float[Numbers, "..."]
+    offset: Float[Numbers, "..."]
+    orientation: Float[Numbers, "..."] | None
+    field: Float[Numbers, "..."]
+    error: Float[Numbers, "..."]
+    r2: Float[Numbers, "..."]
 
 
 @compiled
 def fit_gabor(w: Field, *, ndim: int = 1, steps: int = 60) -> GaborFit:
     """The Gabor nearest to the field in l2, by Levenberg-Marquardt from many starts.
+
+    **w**: a trajectory, or an array that ends in **ndim** axes of pixels: 1 (ring) or 2 (torus).
+    **steps**: of the descent from each start.
 
     Starts combine the peak and the centre of w^2, several widths, and frequency 0, half a cycle an
     envelope, and the dominant frequency. Of equally good ends the one with the lowest frequency counts, so

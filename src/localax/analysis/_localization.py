@@ -4,22 +4,24 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._types import Array, Float, Int
-from ._pixels import Field, compiled, energy, field, flat, scaled
+from ._pixels import Field, Numbers, compiled, energy, field, flat, scaled
 
 
 @compiled
-def ipr(w: Field, *, ndim: int = 1) -> Float[Array, "..."]:
-    """Inverse participation ratio sum w^4 / (sum w^2)^2 (seed 004 A.3): 1/n for a flat field, 1 for one pixel.
+def ipr(w: Field, *, ndim: int = 1) -> Float[Numbers, "..."]:
+    """Inverse participation ratio sum w^4 / (sum w^2)^2 (the paper A.3): 1/n for a flat field, 1 for one pixel.
 
+    **w**: a trajectory, or an array that ends in **ndim** axes of pixels: 1 (ring) or 2 (torus).
     NaN for a field that is zero everywhere or not finite.
     """
     return jnp.sum(flat(energy(field(w, ndim), ndim), ndim) ** 2, axis=-1)
 
 
 @compiled
-def entropy(w: Field, *, ndim: int = 1) -> Float[Array, "..."]:
+def entropy(w: Field, *, ndim: int = 1) -> Float[Numbers, "..."]:
     """Shannon entropy of w^2 / sum w^2, in nats: log n for a flat field, 0 for a single pixel.
 
+    **w**: a trajectory, or an array that ends in **ndim** axes of pixels: 1 (ring) or 2 (torus).
     Never less than -log ipr(w), which is the Renyi entropy of order 2. NaN where ``ipr`` is.
     """
     p = flat(energy(field(w, ndim), ndim), ndim)
@@ -27,9 +29,10 @@ def entropy(w: Field, *, ndim: int = 1) -> Float[Array, "..."]:
 
 
 @compiled
-def peak(w: Field, *, ndim: int = 1) -> Int[Array, "..."]:
+def peak(w: Field, *, ndim: int = 1) -> Int[Numbers, "..."]:
     """Pixel of largest magnitude, the first of several.
 
+    **w**: a trajectory, or an array that ends in **ndim** axes of pixels: 1 (ring) or 2 (torus).
     On a torus the index counts row by row; ``jnp.unravel_index`` gives row and column. -1, which is no pixel,
     for a field that is zero everywhere or not finite.
     """
@@ -38,17 +41,21 @@ def peak(w: Field, *, ndim: int = 1) -> Int[Array, "..."]:
 
 
 @compiled
-def peak_sign(w: Field, *, ndim: int = 1) -> Float[Array, "..."]:
-    """Sign of the field at its peak, +1 or -1; NaN where there is no peak."""
+def peak_sign(w: Field, *, ndim: int = 1) -> Float[Numbers, "..."]:
+    """Sign of the field at its peak, +1 or -1; NaN where there is no peak.
+
+    **w**: a trajectory, or an array that ends in **ndim** axes of pixels: 1 (ring) or 2 (torus).
+    """
     w = field(w, ndim)
     at = jnp.maximum(peak(w, ndim=ndim), 0)
     return jnp.sign(jnp.take_along_axis(flat(scaled(w, ndim), ndim), at[..., None], axis=-1)[..., 0])
 
 
 @compiled
-def centre(w: Field, *, ndim: int = 1) -> Float[Array, "..."]:
+def centre(w: Field, *, ndim: int = 1) -> Float[Numbers, "..."]:
     """Position, between pixels, about which w^2 spreads least: a number on a ring, (row, column) on a torus.
 
+    **w**: a trajectory, or an array that ends in **ndim** axes of pixels: 1 (ring) or 2 (torus).
     Distances go the short way round. NaN where ``ipr`` is; arbitrary where w^2 has no centre (a flat field).
     """
     means, _ = _moments(field(w, ndim), ndim)
@@ -56,9 +63,10 @@ def centre(w: Field, *, ndim: int = 1) -> Float[Array, "..."]:
 
 
 @compiled
-def width(w: Field, *, ndim: int = 1) -> Float[Array, "..."]:
+def width(w: Field, *, ndim: int = 1) -> Float[Numbers, "..."]:
     """Root mean square distance, in pixels, of the energy w^2 from its ``centre``, the short way round.
 
+    **w**: a trajectory, or an array that ends in **ndim** axes of pixels: 1 (ring) or 2 (torus).
     On a torus the mean over the two axes, so that a round bump is as wide as its section on a ring. A bump
     exp(-x^2 / 2 s^2) has width s / sqrt 2, a flat ring sqrt((n^2 - 1) / 12). NaN where ``ipr`` is.
     """

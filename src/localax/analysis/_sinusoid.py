@@ -4,31 +4,35 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
+from .._text import readable
 from .._types import Array, Float, Int
-from ._pixels import Field, compiled, each, field, scaled
+from ._pixels import Field, Numbers, compiled, each, field, scaled
 from ._spectrum import dominant_frequency
 
 
 class SinusoidFit(eqx.Module):
-    """offset + amplitude cos(2 pi frequency x / n + phase), with x the pixel and n the size of the ring.
+    """``offset + amplitude cos(2 pi frequency x / n + phase)``, with x the pixel and n the size of the ring.
 
     On a torus the frequency is (ky, kx) and the angle 2 pi (ky y / height + kx x / width) + phase.
-    ``error`` is the relative l2 error |w - field| / |w|.
+    ``field`` is the fit itself, of the field's shape; ``error`` is the relative l2 error |w - field| / |w|.
     """
 
-    amplitude: Float[Array, "..."]
-    frequency: Int[Array, "..."]
-    phase: Float[Array, "..."]
-    offset: Float[Array, "..."]
-    field: Float[Array, "..."]
-    error: Float[Array, "..."]
+    __repr__ = readable
+
+    amplitude: Float[Numbers, "..."]
+    frequency: Int[Numbers, "..."]
+    phase: Float[Numbers, "..."]
+    offset: Float[Numbers, "..."]
+    field: Float[Numbers, "..."]
+    error: Float[Numbers, "..."]
 
 
 @compiled
 def fit_sinusoid(w: Field, *, ndim: int = 1, offset: bool = True) -> SinusoidFit:
     """The sinusoid that is nearest to the field in l2, of a whole number of cycles.
 
-    With ``offset`` the wave has at least one cycle and a free constant is added.
+    **w**: a trajectory, or an array that ends in **ndim** axes of pixels: 1 (ring) or 2 (torus).
+    With ``offset`` (the default) the wave has at least one cycle and a free constant is added.
     Without, it is one pure mode; the constant, as the mode of frequency 0, takes part ("pure constant").
     Waves of different frequency are orthogonal on the ring, so the largest power wins and nothing is
     searched. A field that is zero everywhere or not finite gives NaN, and frequency -1.

@@ -5,14 +5,16 @@ import math
 import jax.numpy as jnp
 import numpy as np
 
-from .._types import Array, Float, Int
+from .._types import Float, Int
 from ._localization import width
-from ._pixels import Field, compiled, coordinates, field, flat, scaled
+from ._pixels import Field, Numbers, compiled, coordinates, field, flat, scaled
 
 
 @compiled
-def spectrum(w: Field, *, ndim: int = 1) -> Float[Array, "..."]:
-    """Power of each frequency in the orthogonal real Fourier basis (seed 000 Eqs. 33-35 with the sqrt 2 of B-08).
+def spectrum(w: Field, *, ndim: int = 1) -> Float[Numbers, "..."]:
+    """Power of each frequency in the orthogonal real Fourier basis (Eqs. 33 to 35 of the network notes, with B-08).
+
+    **w**: a trajectory, or an array that ends in **ndim** axes of pixels: 1 (ring) or 2 (torus).
 
     Ring of n pixels: n//2 + 1 numbers, cosine and sine of one frequency together. Torus: height x (width//2
     + 1), where row ky stands for ky or ky - height, and a wave and its mirror image (-ky, -kx) share one
@@ -38,9 +40,10 @@ def _multiplicity(shape: tuple[int, ...]) -> Float[np.ndarray, "*frequencies"]:
 
 
 @compiled
-def dominant_frequency(w: Field, *, ndim: int = 1, constant: bool = True) -> Int[Array, "..."]:
+def dominant_frequency(w: Field, *, ndim: int = 1, constant: bool = True) -> Int[Numbers, "..."]:
     """Frequency of largest power, in cycles round the ring; the lowest of several.
 
+    **w**: a trajectory, or an array that ends in **ndim** axes of pixels: 1 (ring) or 2 (torus).
     On a torus (ky, kx) with kx >= 0, a wave and its mirror image being the same. ``constant=False`` leaves
     frequency 0 out. -1 (on a torus, in both places) for a field that is zero everywhere or not finite.
     """
@@ -57,8 +60,10 @@ def dominant_frequency(w: Field, *, ndim: int = 1, constant: bool = True) -> Int
 
 
 @compiled
-def uncertainty(w: Field, *, ndim: int = 1) -> Float[Array, "..."]:
-    """sigma_x sigma_k (seed 000, "Uncertainty Principle"): about 1/2, the least on the line, for a Gaussian bump.
+def uncertainty(w: Field, *, ndim: int = 1) -> Float[Numbers, "..."]:
+    """sigma_x sigma_k ("Uncertainty Principle" of the network notes): 1/2, the least on the line, for a Gaussian bump.
+
+    **w**: a trajectory, or an array that ends in **ndim** axes of pixels: 1 (ring) or 2 (torus).
 
     sigma_x is ``width``; sigma_k, in radians a pixel, is the root mean square frequency, since the spectrum
     of a real field is even and its mean frequency 0. Both are means over the axes, which keeps the bound on

@@ -1,10 +1,47 @@
-"""Experiments: one module per figure or question. They return data; drawing, storing and printing are for others.
+"""Experiments: one class per figure or question. They return data; drawing, storing and printing are for others.
 
-A module has ``Settings`` (a frozen dataclass), ``PRESETS`` (``quick`` and ``paper``) and
-``run(settings, key, progress) -> Outcome``; its first line says what it is about.
+An experiment's fields are its settings; ``measure`` gives numbers, and the numbers give claims, figures and text. The
+chapters are tuples of classes; what experiments share is in ``toolkit``, and no experiment imports another.
 """
 
-from ._chapters import ALL, CHAPTERS, NOTES, PAPER
-from ._perform import perform
+from .._errors import unknown
+from .experiment import AbstractExperiment, AbstractMeasured
+from .gallery import Stimuli
+from .notes import NOTES
+from .paper import PAPER
 
-__all__ = ["ALL", "CHAPTERS", "NOTES", "PAPER", "perform"]
+CHAPTERS: dict[str, dict[str, type[AbstractExperiment]]] = {
+    "paper": {kind.name: kind for kind in PAPER},
+    "notes": {kind.name: kind for kind in NOTES},
+}
+"""Every chapter of the report, its experiments by name and in their order."""
+
+ALL: dict[str, type[AbstractExperiment]] = {
+    Stimuli.name: Stimuli,
+    **{name: kind for members in CHAPTERS.values() for name, kind in members.items()},
+}
+
+
+def named(name: str) -> type[AbstractExperiment]:
+    """An experiment by its **name**, such as "fig5"."""
+    if name not in ALL:
+        raise unknown("experiment", name, ALL)
+    return ALL[name]
+
+
+def chapter_of(name: str) -> str:
+    """The chapter of the experiment called **name**; empty for the gallery."""
+    return next((chapter for chapter, members in CHAPTERS.items() if name in members), "")
+
+
+__all__ = [
+    "ALL",
+    "CHAPTERS",
+    "NOTES",
+    "PAPER",
+    "AbstractExperiment",
+    "AbstractMeasured",
+    "Stimuli",
+    "chapter_of",
+    "named",
+]

@@ -16,6 +16,7 @@ from ._initialisers import (
     PositiveShifted,
     SmallBump,
     Xavier,
+    seed_keys,
 )
 
 ALL = (SingleReLU, SoftCommittee, TwoLayer, GatedLinear, Autoencoder)
@@ -41,4 +42,5 @@ __all__ = [
     "TwoLayer",
     "Xavier",
     "respond",
+    "seed_keys",
 ]

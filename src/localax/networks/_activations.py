@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._settings import wrong
+from .._errors import setting_error, unknown
 
 
 def relu(x):
@@ -31,10 +31,17 @@ ACTIVATIONS: dict[str, Callable] = {
 }
 
 
-def activation(owner: type, choice: str | Callable) -> Callable:
-    """The function behind a name; any callable stands for itself."""
+def named_activation(owner: type, choice: str | Callable) -> str | Callable:
+    """An activation as it is kept: by its name where it has one, so that equal networks look equal."""
     if callable(choice):
-        return choice
+        return next((name for name, function in ACTIVATIONS.items() if function is choice), choice)
+    if not isinstance(choice, str):
+        raise setting_error(owner, "activation", choice, "a name or a function")
     if choice not in ACTIVATIONS:
-        raise wrong(owner, "activation", choice, f"one of {', '.join(ACTIVATIONS)}, or a function")
-    return ACTIVATIONS[choice]
+        raise unknown("activation", choice, ACTIVATIONS)
+    return choice
+
+
+def function_of(choice: str | Callable) -> Callable:
+    """The function behind a name; any function stands for itself."""
+    return choice if callable(choice) else ACTIVATIONS[choice]

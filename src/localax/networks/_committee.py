@@ -1,20 +1,20 @@
 """Networks whose second layer is fixed: the single ReLU neuron (M2) and the soft committee machine."""
 
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 
-from .._settings import Number, Setting, validated, wrong
 from .._types import Key, Leaf
-from ._activations import ACTIVATIONS, activation
+from ..spec import Number, Setting, validated
+from ._activations import ACTIVATIONS, function_of, named_activation
 from ._base import AbstractNetwork, Parameters, Responses, Weights
 
 UNITS = Setting("hidden units", kind=int, ge=1, typical=(1, 40))
 ACTIVATION = Setting("nonlinearity of the hidden units, or any function", kind=str, choices=tuple(ACTIVATIONS))
+BIAS = Setting("whether hidden units have trained biases", kind=bool)
 
 
 def with_bias(responses: Responses, biases) -> Responses:
@@ -40,44 +40,36 @@ class SingleReLU(AbstractNetwork):
         del parameters
         return jnp.maximum(responses[0], 0)
 
+    def rate_scale(self) -> float:
+        return 1.0  # an open gate lets half of E[x x'] through, and the loss has no 1/2
+
 
 class SoftCommittee(AbstractNetwork):
-    """The mean of several hidden units (second layer fixed at 1/K); biases absent, trained, or fixed at a value."""
+    """The mean of several hidden units (second layer fixed at 1/K), with trained biases or without."""
 
     units: Annotated[int, UNITS] = eqx.field(static=True)
     activation: Annotated[str | Callable, ACTIVATION] = eqx.field(static=True)
-    bias: Annotated[Any, Setting("whether biases are trained, or the value they are fixed at", kind=bool)] = eqx.field(
-        static=True
+    bias: Annotated[bool, BIAS] = eqx.field(static=True)
+    offset: Annotated[float, Setting("constant added to every preactivation, not trained", typical=(-1, 1))] = (
+        eqx.field(static=True)
     )
 
-    def __init__(self, units: int, activation: str | Callable = "relu", bias: bool | Number = False):
-        self.units, self.activation, self.bias = _units(SoftCommittee, units), activation, _bias(bias)
-        self._sigma()
-
-    def _sigma(self) -> Callable:
-        return activation(SoftCommittee, self.activation)
+    def __init__(self, units: int, activation: str | Callable = "relu", bias: bool = False, offset: Number = 0.0):
+        values = validated(SoftCommittee, units=units, bias=bias, offset=offset)
+        self.units, self.bias, self.offset = int(values[0]), values[1], float(values[2])
+        self.activation = named_activation(SoftCommittee, activation)
 
     def parameters(self, weights: Weights, key: Key) -> Parameters:
         del key
-        return Parameters(weights, jnp.zeros(self.units, weights.dtype) if self.bias is True else None)
+        return Parameters(weights, jnp.zeros(self.units, weights.dtype) if self.bias else None)
 
     def output(self, parameters: Parameters, responses: Responses):
-        fixed = None if isinstance(self.bias, bool) else jnp.full(self.units, self.bias, responses.dtype)
-        biases = parameters.biases if self.bias is True else fixed
-        return jnp.mean(self._sigma()(with_bias(responses, biases)), axis=0)
+        h = with_bias(responses, parameters.biases)
+        h = h + self.offset if self.offset else h  # adding 0 would change how XLA rounds
+        return jnp.mean(function_of(self.activation)(h), axis=0)
 
-
-def _units(owner: type, units: Any) -> int:
-    return int(validated(owner, units=units)[0])
-
-
-def _bias(bias: Any) -> bool | float:
-    """True for trained biases, False for none, else the value they are fixed at."""
-    if isinstance(bias, bool):
-        return bias
-    if isinstance(bias, int | float | np.number) and np.isfinite(bias):
-        return float(bias)
-    raise wrong(SoftCommittee, "bias", bias, "False (none), True (trained) or a number (fixed at it)")
+    def rate_scale(self) -> float | None:
+        return float(self.units) if self.activation == "relu" else None  # K units alike, each with 1/K^2 of it
 
 
 class TwoLayer(AbstractNetwork):
@@ -85,7 +77,7 @@ class TwoLayer(AbstractNetwork):
 
     units: Annotated[int, UNITS] = eqx.field(static=True)
     activation: Annotated[str | Callable, ACTIVATION] = eqx.field(static=True)
-    bias: Annotated[bool, Setting("whether hidden units have trained biases", kind=bool)] = eqx.field(static=True)
+    bias: Annotated[bool, BIAS] = eqx.field(static=True)
     classes: Annotated[
         int, Setting("outputs, one per class; 1 for a single number", kind=int, ge=1, typical=(1, 10))
     ] = eqx.field(static=True)
@@ -96,11 +88,7 @@ class TwoLayer(AbstractNetwork):
     ):
         values = validated(TwoLayer, units=units, bias=bias, classes=classes, noise=noise)
         self.units, self.bias, self.classes, self.noise = int(values[0]), values[1], int(values[2]), values[3]
-        self.activation = activation
-        self._sigma()
-
-    def _sigma(self) -> Callable:
-        return activation(TwoLayer, self.activation)
+        self.activation = named_activation(TwoLayer, activation)
 
     @property
     def outputs(self) -> int:
@@ -113,6 +101,6 @@ class TwoLayer(AbstractNetwork):
         return Parameters(weights, biases, 1 + noise, jnp.zeros(many, weights.dtype))
 
     def output(self, parameters: Parameters, responses: Responses):
-        hidden = self._sigma()(with_bias(responses, parameters.biases))
+        hidden = function_of(self.activation)(with_bias(responses, parameters.biases))
         readout, constant = jnp.asarray(parameters.readout), parameters.constant
         return with_bias(jnp.tensordot(readout.T, hidden, 1), constant) / self.units

@@ -1,7 +1,8 @@
-"""The report: draws panels and writes one self-contained HTML page. It knows no science."""
+"""The report: draws panels and fills the templates of one self-contained HTML page. It knows no science."""
 
+from ._about import About, about_the_claims
 from ._draw import draw, figure, picture
 from ._page import claims_json, page
 from ._publish import publish
 
-__all__ = ["claims_json", "draw", "figure", "page", "picture", "publish"]
+__all__ = ["About", "about_the_claims", "claims_json", "draw", "figure", "page", "picture", "publish"]

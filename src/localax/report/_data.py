@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from .._record import Fields, Figure, Heatmap, Histogram, Lines, Panel, Scatter, Table
+from ..outcome import Fields, Figure, Heatmap, Histogram, Lines, Panel, Scatter, Table
 
 Series = tuple[str, np.ndarray | None, np.ndarray, np.ndarray | None]
 """A name, x where there is one, y, and the error of y where it is known."""

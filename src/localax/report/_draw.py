@@ -10,11 +10,20 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure as Canvas
+from matplotlib.mathtext import MathTextParser
+from matplotlib.text import Text
 from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
+from matplotlib.transforms import ScaledTranslation
 
-from .._record import Fields, Figure, Heatmap, Histogram, Lines, Panel, Scatter, Table
+from .._errors import setting_error
+from ..outcome import Fields, Figure, Heatmap, Histogram, Lines, Panel, Scatter, Table
 
 STYLE = Path(__file__).with_name("localax.mplstyle")
+_PANEL = (2.6, 1.75)
+"""Width and height of a panel, in inches; more than three in a row are narrower."""
+_WIDEST = 3 * _PANEL[0]
+_ENTRIES = 8
+"""A key has no more entries than this; beyond, names tell nobody anything."""
 _DASHES = ("-", "--", ":", "-.")
 _MARKERS = "osD^vPX*"
 _NO_DATE = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {"Software": None}}
@@ -22,28 +31,74 @@ _NO_DATE = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {"Softw
 
 def drawable(figure: Figure) -> bool:
     """Whether a figure has anything but tables."""
-    return any(not isinstance(panel, Table) for row in figure.rows for panel in row)
+    return bool(_drawn_rows(figure))
 
 
 def figure(record: Figure) -> Canvas:
-    """A figure as matplotlib draws it; a notebook shows it by itself."""
+    """The figure **record** as matplotlib draws it; a notebook shows it by itself."""
+    rows = _drawn_rows(record)
+    if not rows:
+        raise setting_error("figure", "a figure", record.title, "one with something to draw; it has tables alone")
     with mpl.rc_context(fname=STYLE):
-        columns = max(len(row) for row in record.rows)
-        canvas = Canvas(figsize=(2.6 * columns + 0.4, 1.75 * len(record.rows) + 0.3))
-        grid = canvas.subplots(len(record.rows), columns, squeeze=False)
-        for i, row in enumerate(record.rows):
-            for ax, panel in zip(grid[i], row, strict=False):
-                draw(panel, ax)
-            for ax in grid[i, len(row) :]:
-                ax.set_axis_off()
-            if i < len(record.labels):
-                own = grid[i, 0].get_ylabel()
-                grid[i, 0].set_ylabel("\n".join(filter(None, (record.labels[i], own))), fontsize=9, fontweight="bold")
+        columns = max(len(row) for _, row in rows)
+        width, height = min(_PANEL[0] * columns, _WIDEST) + 0.4, _PANEL[1] * len(rows) + 0.3
+        canvas = Canvas(figsize=(width, height))
+        grid = canvas.subplots(len(rows), columns, squeeze=False)
+        keys = [_draw_row(axes, label, row) for axes, (label, row) in zip(grid.tolist(), rows, strict=True)]
+        canvas.set_size_inches(width, height + sum(keys))
+        for text in canvas.findobj(Text):
+            text.set_text(_readable(text.get_text()))
     return canvas
 
 
+def _readable(text: str) -> str:
+    """A text whose dollars are formulas that matplotlib can read, or else are plain dollars."""
+    try:
+        if "$" in text:
+            MathTextParser("path").parse(text)
+    except ValueError:
+        return text.replace("$", r"\$")
+    return text
+
+
+def _draw_row(axes: list[Axes], label: str, row: Sequence[Panel]) -> float:
+    """Draw a row, without keys that repeat their neighbour's; gives the inches that the tallest key takes below it."""
+    for ax, panel in zip(axes, row, strict=False):
+        draw(panel, ax)
+    for ax in axes[len(row) :]:
+        ax.set_axis_off()
+    axes[0].annotate(
+        label, (0, 0.5), xycoords=(axes[0].yaxis.label, "axes fraction"), xytext=(-5, 0), textcoords="offset points",
+        rotation=90, ha="right", va="center", fontsize=9, fontweight="bold",
+    )  # fmt: skip
+    keys = [tuple(ax.get_legend_handles_labels()[1]) for ax in axes]
+    told = [key == before for key, before in zip(keys, [(), *keys], strict=False)]
+    return max(0.0 if twice else _key(ax) for ax, twice in zip(axes, told, strict=True))
+
+
+def _key(ax: Axes) -> float:
+    """Put the key below a panel, where it covers nothing; gives its height in inches."""
+    handles, names = ax.get_legend_handles_labels()
+    if not 1 < len(names) <= _ENTRIES:
+        return 0.0
+    size = mpl.rcParams["legend.fontsize"]
+    room = 1.15 * ax.bbox.width / ax.figure.dpi * 72  # points; the layout will make panels wider than they are now
+    columns = int(np.clip(room // (size * (3.5 + 0.6 * max(map(len, names)))), 1, len(names)))
+    drop = 30 if ax.get_xlabel() else 19  # points, past the ticks and the label of the axis
+    corner = ax.transAxes + ScaledTranslation(0, -drop / 72, ax.figure.dpi_scale_trans)
+    ax.legend(handles, names, loc="upper left", bbox_to_anchor=(0, 0), bbox_transform=corner, ncols=columns)
+    return 1.45 * size * -(-len(names) // columns) / 72
+
+
+def _drawn_rows(record: Figure) -> list[tuple[str, list[Panel]]]:
+    """The rows of a figure with their labels, without the tables, which are text."""
+    labels = [*record.labels, *[""] * len(record.rows)]
+    rows: list[list[Panel]] = [[panel for panel in row if not isinstance(panel, Table)] for row in record.rows]
+    return [(label, row) for label, row in zip(labels, rows, strict=False) if row]
+
+
 def picture(record: Figure, form: str) -> bytes:
-    """A figure as svg, pdf or png; the same figure gives the same bytes."""
+    """The figure **record** in a **form**: "svg", "pdf" or "png"; the same figure gives the same bytes."""
     return pictures(record, (form,))[form]
 
 
@@ -66,7 +121,7 @@ def _saved(canvas: Canvas, form: str) -> bytes:
 
 @functools.singledispatch
 def draw(panel: Panel, ax: Axes) -> None:
-    """Draw one panel."""
+    """Draw one **panel** on the axes **ax** of matplotlib."""
     raise TypeError(f"no way to draw a {type(panel).__name__} on {ax}")
 
 
@@ -79,14 +134,14 @@ def _labels(ax: Axes, title: str, xlabel: str = "", ylabel: str = "") -> None:
 def _plain_ticks(axis: Axis) -> None:
     """1, 2, 5, 10 in place of powers of ten, which would be none at all on less than a decade."""
     low, high = axis.get_data_interval()
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 200 * low else (1,)))
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 50 * low else (1,)))
     if high < 200 * low:
         axis.set_major_formatter(StrMethodFormatter("{x:g}"))
         axis.set_minor_locator(NullLocator())
 
 
 def _axes(ax: Axes, panel: Lines | Scatter) -> None:
-    """Scales, marks and the legend: what curves and points have in common."""
+    """Scales and marks: what curves and points have in common."""
     if panel.logx:
         ax.set_xscale("log")
         _plain_ticks(ax.xaxis)
@@ -94,17 +149,20 @@ def _axes(ax: Axes, panel: Lines | Scatter) -> None:
         ax.set_yscale("log")
     for i, (name, x) in enumerate(panel.marks.items()):
         ax.axvline(x, color="0.45", ls=_DASHES[(i + 1) % len(_DASHES)], lw=0.8, label=name)
-    if 1 < len(ax.get_legend_handles_labels()[1]) <= 8:
-        ax.legend()
     _labels(ax, panel.title, panel.xlabel, panel.ylabel)
 
 
 @draw.register
 def _(panel: Lines, ax: Axes) -> None:
-    for i, (name, y) in enumerate(panel.curves.items()):
-        ax.plot(panel.x, y, _DASHES[i % len(_DASHES)], label=name)
+    for i, name in enumerate({**panel.curves, **panel.points}):
+        if name in panel.curves:
+            ax.plot(panel.x, panel.curves[name], _DASHES[i % len(_DASHES)], color=f"C{i}", label=name)
         if name in panel.points:
-            ax.plot(panel.x, panel.points[name], _MARKERS[i % len(_MARKERS)], color=f"C{i}", ms=2.2, mew=0)
+            label = None if name in panel.curves else name
+            marker = _MARKERS[i % len(_MARKERS)]
+            ax.plot(panel.x, panel.points[name], marker, color=f"C{i}", ms=2.2, mew=0, label=label)
+    for kind, style in zip(panel.kinds, ("-", "o"), strict=False):
+        ax.plot([], [], style, color="0.45", ms=2.2, mew=0, label=kind)
     _axes(ax, panel)
 
 
@@ -116,8 +174,6 @@ def _(panel: Fields, ax: Axes) -> None:
             ax.plot(field, lw=0.9, color=colour, label=panel.labels[i] if panel.labels else None)
         ax.axhline(0, color="0.8", lw=0.5, zorder=0)
         ax.set_xlabel("pixel")
-        if panel.labels:
-            ax.legend(ncols=2)
     else:
         tiles = _tiled(panel.values)
         reach = np.nanmax(np.abs(tiles)) or 1.0
@@ -149,11 +205,34 @@ def _(panel: Heatmap, ax: Axes) -> None:
 
 @draw.register
 def _(panel: Histogram, ax: Axes) -> None:
-    ax.stairs(panel.density, panel.edges, fill=True, color="0.75", label="sampled")
+    values = _few_values(panel)
+    if values.size:
+        _bars(panel, values, ax)
+    else:
+        ax.stairs(panel.density, panel.edges, fill=True, color="0.75", label="sampled")
+        if panel.exact is not None:
+            ax.stairs(panel.exact, panel.edges, color="C1", lw=1.0, label="exact")
+        ax.set_yticks([])
+    _labels(ax, panel.title, panel.xlabel, "share" if values.size else "")
+
+
+def _few_values(panel: Histogram) -> np.ndarray:
+    """The bins of a law that takes a few values: at most four, of many, that hold nearly all of it."""
+    share = (panel.density if panel.exact is None else panel.exact) * np.diff(panel.edges)
+    order = np.argsort(-share)
+    count = 1 + int(np.searchsorted(np.cumsum(share[order]), 0.95 * share.sum()))
+    return np.sort(order[:count]) if count <= min(4, len(share) // 5) else order[:0]
+
+
+def _bars(panel: Histogram, values: np.ndarray, ax: Axes) -> None:
+    """One bar a value, as high as its share."""
+    bins = np.diff(panel.edges)[values]
+    places = (panel.edges[:-1] + panel.edges[1:])[values] / 2
+    width = 0.4 * np.min(np.diff(places), initial=np.ptp(panel.edges) / 2)
+    ax.bar(places, panel.density[values] * bins, width, color="0.75", label="sampled")
     if panel.exact is not None:
-        ax.stairs(panel.exact, panel.edges, color="C1", lw=1.0, label="exact")
-    ax.set_yticks([])
-    _labels(ax, panel.title, panel.xlabel)
+        ax.bar(places, panel.exact[values] * bins, width, fill=False, edgecolor="C1", label="exact")
+    ax.set_xlim(panel.edges[0] - width, panel.edges[-1] + width)
 
 
 @draw.register

@@ -1,44 +1,77 @@
-"""A report on disk: one page that stands alone, its claims as JSON, and every figure as files."""
+"""A report on disk: one page that can be read alone, its claims as JSON, and every figure as files."""
 
+import hashlib
 import multiprocessing
-import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
+import matplotlib
+import numpy as np
+
 from .._disk import StrPath, write_atomically
 from .._progress import Update
-from .._record import Figure, Outcome
+from .._system import ignore_interrupts
+from ..outcome import Figure, Outcome
+from ._about import About
 from ._data import as_csv, as_npz
-from ._draw import drawable, pictures
+from ._draw import STYLE, drawable, pictures
 from ._page import Files, claims_json, figure_name, page
 
 
 def publish(
     outcomes: Sequence[Outcome],
     folder: StrPath,
-    title: str,
+    about: About | str,
     *,
-    intro: str = "",
     progress: Update = lambda _: None,
     workers: int = 1,
 ) -> Path:
-    """Write ``report.html``, ``claims.json`` and ``figures/`` into a folder; gives the page.
+    """Write ``report.html``, ``claims.json`` and ``figures/`` into a **folder**; gives the page.
 
-    **workers**: processes that draw; a program that asks for more than one guards its start by ``__name__``.
+    **outcomes**: of the experiments to report on. **progress**: called with the fraction of figures drawn. **about**:
+    the words of the page, or its title alone. **workers**: processes that draw; a program that asks for more than one
+    guards its start by ``__name__``.
     """
     folder = Path(folder)
     named = {figure_name(o, i): figure for o in outcomes for i, figure in enumerate(o.figures)}
-    files: Files = {}
-    with _mapping(min(workers, len(named))) as mapping:
-        for name, forms in zip(named, mapping(as_files, named.values()), strict=True):
-            files[name] = forms
-            for form, data in forms.items():
-                write_atomically(folder / "figures" / f"{name}.{form}", data)
-            progress(len(files) / len(named))
+    drawn = {
+        name: forms for name, figure in named.items() if (forms := _drawn_before(folder / "figures", name, figure))
+    }
+    left = {name: figure for name, figure in named.items() if name not in drawn}
+    with _mapping(min(workers, len(left))) as mapping:
+        for name, forms in zip(left, mapping(as_files, left.values()), strict=True):
+            drawn[name] = forms
+            _keep(folder / "figures", name, left[name], forms)
+            progress(len(drawn) / len(named))
+    files: Files = {name: drawn[name] for name in named}
     write_atomically(folder / "claims.json", claims_json(outcomes).encode())
-    return write_atomically(folder / "report.html", page(outcomes, title, intro=intro, files=files).encode())
+    return write_atomically(folder / "report.html", page(outcomes, about, files=files).encode())
+
+
+def _state(figure: Figure) -> str:
+    """What decides how a figure looks: its numbers, the style and the code that draws."""
+    code = b"".join(Path(__file__).with_name(name).read_bytes() for name in ("_draw.py", "_data.py", STYLE.name))
+    versions = f"{matplotlib.__version__} {np.__version__}".encode()
+    return hashlib.sha256(Outcome("", "", (figure,)).to_bytes() + code + versions).hexdigest()
+
+
+def _drawn_before(folder: Path, name: str, figure: Figure) -> dict[str, bytes] | None:
+    """The files of a figure where they were drawn from the same numbers by the same code."""
+    try:
+        if (folder / f".{name}.state").read_text() == _state(figure):
+            return {form: (folder / f"{name}.{form}").read_bytes() for form in _forms(figure)}
+    except OSError:
+        pass
+    return None
+
+
+def _keep(folder: Path, name: str, figure: Figure, forms: dict[str, bytes]) -> None:
+    (folder / f".{name}.state").unlink(missing_ok=True)  # until all of it is there, it is not
+    for form, data in forms.items():
+        write_atomically(folder / f"{name}.{form}", data)
+    write_atomically(folder / f".{name}.state", _state(figure).encode())
 
 
 @contextmanager
@@ -48,16 +81,22 @@ def _mapping(workers: int) -> Iterator[Callable]:
         yield map
         return
     start = multiprocessing.get_context("spawn")
-    ignore = (signal.SIGINT, signal.SIG_IGN)
-    pool = ProcessPoolExecutor(workers, mp_context=start, initializer=signal.signal, initargs=ignore)
+    pool = ProcessPoolExecutor(workers, mp_context=start, initializer=ignore_interrupts)
     try:
         yield pool.map
     finally:
         pool.shutdown(cancel_futures=True)
 
 
+PICTURES = ("svg", "pdf", "png")
+
+
+def _forms(figure: Figure) -> tuple[str, ...]:
+    return (*PICTURES, "csv", "npz") if drawable(figure) else ("csv",)
+
+
 def as_files(figure: Figure) -> dict[str, bytes]:
     """A figure in every form: pictures, and the numbers behind them."""
     if not drawable(figure):
         return {"csv": as_csv(figure)}
-    return {**pictures(figure, ("svg", "pdf", "png")), "csv": as_csv(figure), "npz": as_npz(figure)}
+    return {**pictures(figure, PICTURES), "csv": as_csv(figure), "npz": as_npz(figure)}

@@ -1,6 +1,31 @@
-"""Run or load: experiments side by side, one process a core; what is finished is in the store."""
+"""Run or load: units of work, named by what decides them, on one executor or another; what is finished is stored."""
 
-from ._reproduce import chosen, identity, reproduce, run_or_load
-from ._workers import cores
+# First of all, before the science is loaded: the state of its files.
+from . import _sources  # noqa: F401  # isort: skip
+from ._executors import AbstractExecutor, Processes, ThisProcess
+from ._experiments import ExperimentUnit, experiment_unit, experiment_units, load_outcome
+from ._forget import stale
+from ._run_or_load import Results, reproduce, run_or_load, run_with_board
+from ._training import TrainingSettings, TrainingUnit, training_settings, training_unit, typed_training
+from ._unit import AbstractUnit
 
-__all__ = ["chosen", "cores", "identity", "reproduce", "run_or_load"]
+__all__ = [
+    "AbstractExecutor",
+    "AbstractUnit",
+    "ExperimentUnit",
+    "Processes",
+    "Results",
+    "ThisProcess",
+    "TrainingSettings",
+    "TrainingUnit",
+    "experiment_unit",
+    "experiment_units",
+    "load_outcome",
+    "reproduce",
+    "run_or_load",
+    "run_with_board",
+    "stale",
+    "training_settings",
+    "training_unit",
+    "typed_training",
+]

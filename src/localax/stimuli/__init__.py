@@ -8,7 +8,7 @@ from ._assumptions import (
     translation_invariance,
     weak_dependence,
 )
-from ._base import AbstractStimulus
+from ._base import AbstractStimulus, checked_stimulus
 from ._battery import Report, check_stimulus
 from ._copula import NLGP, AbstractCopula, Copula, Gaussian, Kur, gain_from_ig22, latent_covariance
 from ._covariances import (
@@ -20,13 +20,15 @@ from ._covariances import (
     PeriodicSquaredExponential,
     SquaredExponential,
 )
-from ._derived import AbstractKernel, CentreSurround, Filtered, GaussianClone
+from ._derived import Affine, Filtered, GaussianClone, Window
 from ._elliptical import RADIALS, AbstractRadial, Elliptical, Radial, RadialStudentT, Shell, Surface
 from ._empirical import Empirical, NaturalPatches
+from ._examples import ALL, EXAMPLES
 from ._ising import Ising
-from ._marginals import (
+from ._kernels import AbstractKernel, CentreSurround
+from ._marginals import AbstractMarginal, Weighted
+from ._normal_maps import (
     MARGINALS,
-    AbstractMarginal,
     AbstractNormalMap,
     Algebraic,
     Bernoulli,
@@ -39,26 +41,13 @@ from ._marginals import (
     Uniform,
 )
 from ._pulses import BlockPulse, SinglePulse
+from ._support import Support, hypercube_states
 from ._task import Task, sign_changes
-
-ALL = (
-    Ising,
-    NLGP,
-    Kur,
-    Gaussian,
-    Copula,
-    Elliptical,
-    SinglePulse,
-    BlockPulse,
-    GaussianClone,
-    Filtered,
-    Empirical,
-    NaturalPatches,
-)
 
 __all__ = [
     "ALL",
     "COVARIANCES",
+    "EXAMPLES",
     "MARGINALS",
     "NLGP",
     "RADIALS",
@@ -69,6 +58,7 @@ __all__ = [
     "AbstractNormalMap",
     "AbstractRadial",
     "AbstractStimulus",
+    "Affine",
     "Algebraic",
     "Bernoulli",
     "BlockPulse",
@@ -99,13 +89,18 @@ __all__ = [
     "SinglePulse",
     "SquaredExponential",
     "StudentT",
+    "Support",
     "Surface",
     "Task",
     "Uniform",
+    "Weighted",
+    "Window",
     "check_stimulus",
+    "checked_stimulus",
     "conditional_covariance",
     "conditional_mean",
     "gain_from_ig22",
+    "hypercube_states",
     "latent_covariance",
     "sign_changes",
     "sign_symmetry",

@@ -2,7 +2,8 @@
 
 Each check is a smooth function of averages over samples. Its bias and standard error come from the jackknife over
 batches, so that 0 within the error means "holds as far as this many samples can tell". Checks take a stimulus, of
-which they draw samples, or samples themselves.
+which they draw samples, or a data set, of which each sample counts once: drawn with replacement, a sample that comes
+twice would look like a violation.
 """
 
 from collections.abc import Callable
@@ -12,6 +13,8 @@ from typing import Any
 import jax
 import numpy as np
 
+from .._errors import SettingError, setting_error
+from .._math import circular_convolve, ring_distance
 from .._types import Float
 from ._base import AbstractStimulus
 from ._empirical import checked_samples
@@ -22,7 +25,7 @@ Moments = dict[str, np.ndarray]
 
 @dataclass(frozen=True)
 class Check:
-    """A measured assumption: a number, its standard error, and what the number means."""
+    """A measured assumption: its ``name``, a ``value`` with its ``standard_error``, and the ``meaning`` of that."""
 
     name: str
     value: float
@@ -38,6 +41,7 @@ def weak_dependence(data: Any, *, n: int = 20_000, seed: int = 0) -> Check:
 
     The alpha-mixing coefficient is a supremum over events; this is its value over four of them: sign or size of the
     pixel, with sign of the sum or size of the far pixels. It is thus a lower bound, zero under independence.
+    ``data`` is a stimulus, of which ``n`` samples are drawn with a ``seed``, or an array of samples.
     """
     x = _batches(data, n, seed)
     far = _far_sum(x), _far_sum(np.abs(x))
@@ -53,7 +57,10 @@ def weak_dependence(data: Any, *, n: int = 20_000, seed: int = 0) -> Check:
 
 
 def translation_invariance(data: Any, *, n: int = 20_000, seed: int = 0) -> Check:
-    """S2: the share of the first and second moments of tanh(x) that depends on absolute position."""
+    """S2: the share of the first and second moments of tanh(x) that depends on absolute position.
+
+    ``data`` is a stimulus, of which ``n`` samples are drawn with a ``seed``, or an array of samples.
+    """
     u = np.tanh(_batches(data, n, seed))
     moments = {"mean": _mean(u), **{f"lag{i}": _mean(u * _rolled(u, lag)) for i, lag in enumerate(_lags(u))}}
     moments["square"] = _mean(u**2)
@@ -67,7 +74,10 @@ def translation_invariance(data: Any, *, n: int = 20_000, seed: int = 0) -> Chec
 
 
 def sign_symmetry(data: Any, *, n: int = 20_000, seed: int = 0) -> Check:
-    """S3: the size of odd moments of tanh(x), first and third order, against that of single samples."""
+    """S3: the size of odd moments of tanh(x), first and third order, against that of single samples.
+
+    ``data`` is a stimulus, of which ``n`` samples are drawn with a ``seed``, or an array of samples.
+    """
     u = np.tanh(_batches(data, n, seed))
     near, next_ = (_rolled(u, lag) for lag in _lags(u)[:2]) if len(_lags(u)) > 1 else (_rolled(u, _lags(u)[0]), u)
     odd = {"first": u, "cubic": u**3, "product": u * near * next_}
@@ -80,7 +90,8 @@ def sign_symmetry(data: Any, *, n: int = 20_000, seed: int = 0) -> Check:
 def conditional_mean(data: Any, *, n: int = 20_000, seed: int = 0) -> Check:
     """A1: how far E[X_j | X_i] is from a straight line in X_i.
 
-    A line gives Cov[X_j, h(X_i)]/Cov[X_i, h(X_i)] = Cov_ij/Var_i for every h; here h is the sign.
+    A line gives Cov[X_j, h(X_i)]/Cov[X_i, h(X_i)] = Cov_ij/Var_i for every h; here h is the sign. ``data`` is a
+    stimulus, of which ``n`` samples are drawn with a ``seed``, or an array of samples.
     """
     x = _batches(data, n, seed)
     sign = np.sign(x - np.mean(x))
@@ -103,8 +114,9 @@ def conditional_mean(data: Any, *, n: int = 20_000, seed: int = 0) -> Check:
 def conditional_covariance(data: Any, *, n: int = 20_000, seed: int = 0) -> Check:
     """A2: how far Cov[X | X_i] is from the same for every value of X_i.
 
-    For centred pixels and any event on X_i, here |X_i| above its median, E[X_j X_k | .] should be
+    For centred pixels and any event on X_i, here ``|X_i|`` above its median, E[X_j X_k | .] should be
     Cov_jk + (E[X_i^2 | .]/Var_i - 1) Cov_ij Cov_ik/Var_i; measured for k = j and k next to j. Needs fourth moments.
+    ``data`` is a stimulus, of which ``n`` samples are drawn with a ``seed``, or an array of samples.
     """
     x = _batches(data, n, seed)
     size = np.abs(x - np.mean(x))
@@ -153,11 +165,14 @@ def _covariances(m: Moments, name: str) -> tuple[np.ndarray, np.ndarray]:
 
 def _batches(data: Any, n: int, seed: int) -> Float[np.ndarray, "batches n *pixels"]:
     if isinstance(data, AbstractStimulus):
-        x = np.asarray(data.sample(jax.random.key(seed), n))
+        own = data.dataset()
+        x = np.asarray(data.sample(jax.random.key(seed), n)) if own is None else own
     else:
         x = checked_samples("samples", data)
     if len(x) < 10 * BATCHES:
-        raise ValueError(f"samples: at least {10 * BATCHES} are needed to tell a number from noise, got {len(x)}")
+        raise SettingError(f"samples: at least {10 * BATCHES} are needed to tell a number from noise, got {len(x)}")
+    if np.ptp(x) == 0:
+        raise setting_error("samples", "values", "a constant", "numbers that vary")
     each = len(x) // BATCHES
     return x[: each * BATCHES].reshape(BATCHES, each, *x.shape[1:]).astype(np.float64)
 
@@ -186,9 +201,8 @@ def _far_sum(x: np.ndarray) -> np.ndarray:
     """For every pixel, the sum over the pixels more than a quarter of the last axis away."""
     width = x.shape[-1]
     columns = x.sum(axis=tuple(range(2, x.ndim - 1)), keepdims=True) if x.ndim > 3 else x
-    d = np.minimum(np.arange(width), width - np.arange(width))
-    far = np.fft.rfft((d > width / 4).astype(float))
-    return np.broadcast_to(np.fft.irfft(np.fft.rfft(columns) * far, width), x.shape)
+    far = (ring_distance(width) > width / 4).astype(float)
+    return np.broadcast_to(circular_convolve(columns, far, 1), x.shape)
 
 
 def _jackknife(moments: Moments, statistic: Callable[[Moments], Any]) -> tuple[float, float]:
@@ -201,4 +215,6 @@ def _jackknife(moments: Moments, statistic: Callable[[Moments], Any]) -> tuple[f
         ]
     )
     error = np.sqrt((BATCHES - 1) * np.mean((left_out - left_out.mean()) ** 2))
-    return BATCHES * full - (BATCHES - 1) * float(left_out.mean()), float(error)
+    value = BATCHES * full - (BATCHES - 1) * float(left_out.mean())
+    # A share has no larger bias than itself: data that are symmetric by construction have neither.
+    return max(value, -full) if full >= 0 else value, float(error)

@@ -5,6 +5,7 @@ behaves under JAX. :data:`ITEMS` is the list; the tests run it on every member o
 """
 
 import functools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -12,14 +13,15 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy import stats
+import scipy
 
-from .._settings import checked_count, wrong
+from .._math import circular_correlate
 from .._types import Float
-from ._base import AbstractStimulus
+from ..spec import checked_count
+from ._base import AbstractStimulus, checked_stimulus
 
 SIGMAS = 6.0
-RARE = float(2 * stats.norm.sf(SIGMAS))
+RARE = math.erfc(SIGMAS / math.sqrt(2))
 """The chance of a six-sigma event, for tests that give a p-value."""
 
 ROUNDING = 2e-5
@@ -37,7 +39,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Report:
-    """What :func:`check_stimulus` found."""
+    """What :func:`check_stimulus` found: the name of the ``stimulus``, and the ``items`` that were checked."""
 
     stimulus: str
     items: tuple[Item, ...]
@@ -67,10 +69,11 @@ class _Subject:
 
 
 def check_stimulus(stimulus: AbstractStimulus, *, n: int = 20_000, seed: int = 0) -> Report:
-    """Run the battery on a stimulus, with n samples (at most 10^7 pixels), and say what holds and what falls short."""
-    if not isinstance(stimulus, AbstractStimulus):
-        raise wrong("check_stimulus", "stimulus", stimulus, "an lx.stimuli.AbstractStimulus")
-    name = type(stimulus).__name__
+    """Run the battery on any ``stimulus`` and say what holds and what falls short.
+
+    With ``n`` samples (at most 10^7 pixels), drawn from a ``seed``.
+    """
+    name = type(checked_stimulus("check_stimulus", stimulus)).__name__
     n = max(min(checked_count("check_stimulus", n, 100), 10_000_000 // int(np.prod(stimulus.shape))), 100)
     try:
         subject = _Subject(stimulus, seed, np.asarray(stimulus.sample(jax.random.key(seed), n)))
@@ -176,7 +179,10 @@ def _covariance(s: _Subject) -> tuple[bool, str]:
     if heavy and signs is None:
         return True, "not compared: the fourth moment is large or diverges, and no sign correlation is stated"
     if signs is not None:
-        return _within(_autocorrelation(np.sign(s.x).astype(float)), signs, "sign correlations")
+        found = np.sign(s.x).astype(float)
+        flat = found.reshape(len(found), -1)
+        pairs = _autocorrelation(found).reshape(flat.shape) if s.stimulus.shift_invariant else flat[:, :1] * flat
+        return _within(pairs, signs.ravel(), "sign correlations")
     if s.stimulus.shift_invariant:
         return _within(_autocorrelation(s.x - s.stimulus.mean()), s.stimulus.covariance(), "covariance")
     flat = s.x.reshape(len(s.x), -1)[:, :32].astype(float)
@@ -186,9 +192,7 @@ def _covariance(s: _Subject) -> tuple[bool, str]:
 
 
 def _autocorrelation(x: Float[np.ndarray, "n *pixels"]) -> Float[np.ndarray, "n *pixels"]:
-    axes = tuple(range(1, x.ndim))
-    power = np.abs(np.fft.rfftn(x, axes=axes)) ** 2
-    return np.fft.irfftn(power, s=x.shape[1:], axes=axes) / np.prod(x.shape[1:])
+    return np.asarray(circular_correlate(x, x, x.ndim - 1)) / np.prod(x.shape[1:])
 
 
 def _marginal(s: _Subject) -> tuple[bool, str]:
@@ -205,6 +209,17 @@ def _marginal(s: _Subject) -> tuple[bool, str]:
     return bool(gap <= limit), f"Kolmogorov distance {gap:.4f}, limit {limit:.4f}"
 
 
+def _marginal_moments(s: _Subject) -> tuple[bool, str]:
+    """Whether the law of a pixel has the mean and variance that all pixels have together."""
+    law, means = s.stimulus.marginal, s.stimulus.mean()
+    mean, variance = float(np.mean(means)), float(np.mean(s.stimulus.pixel_variances()) + np.var(means))
+    noise = SIGMAS * np.sqrt((law.excess_kurtosis() + 2) / law.draws()) if np.isfinite(law.draws()) else 0.0
+    gaps = abs(law.mean() - mean) / np.sqrt(variance), abs(law.variance() / variance - 1)
+    return bool(max(gaps) <= ROUNDING + noise), (
+        f"mean {law.mean():.6g} and variance {law.variance():.6g}, of all pixels {mean:.6g} and {variance:.6g}"
+    )
+
+
 def _kolmogorov(values: np.ndarray, cdf: Callable) -> float:
     """Largest distance of distribution functions, forgiving the rounding of values to float32."""
     values = np.sort(values)
@@ -215,10 +230,10 @@ def _kolmogorov(values: np.ndarray, cdf: Callable) -> float:
 
 
 def _chi_square(values: np.ndarray, atoms: np.ndarray, chances: np.ndarray) -> tuple[bool, str]:
-    counts = np.array([np.sum(np.abs(values - atom) < 1e-6) for atom in atoms])
+    counts = np.array([np.sum(np.abs(values - atom) < 1e-6 * np.max(np.abs(atoms))) for atom in atoms])
     if counts.sum() < len(values):
         return False, f"{len(values) - counts.sum()} values are none of {atoms.tolist()}"
-    p = float(stats.chisquare(counts, chances * len(values)).pvalue)
+    p = float(scipy.stats.chisquare(counts, chances * len(values)).pvalue)
     return p > RARE, f"chi-square p = {p:.2g}"
 
 
@@ -251,6 +266,7 @@ ITEMS: dict[str, Callable[[_Subject], tuple[bool, str]]] = {
     "mean": _mean,
     "covariance": _covariance,
     "marginal": _marginal,
+    "moments of the marginal": _marginal_moments,
     "translation invariance": _translation,
     "sign symmetry": _sign,
 }

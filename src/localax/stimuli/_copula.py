@@ -9,21 +9,20 @@ from typing import Annotated
 import equinox as eqx
 import numpy as np
 
-from .._settings import Number, Setting, Size, SizeField, instance, validated
 from .._types import Key, Leaf, Row, Samples
+from ..spec import Number, Setting, Size, SizeField, instance, validated
 from ._base import AbstractStimulus
 from ._covariances import (
     COVARIANCES,
     LENGTHSCALE,
     AbstractCovariance,
     Circulant,
-    Exponential,
     SquaredExponential,
     correlation_row,
     valid_spectrum,
 )
 from ._field import AbstractField, correlated_field
-from ._marginals import MARGINALS, AbstractNormalMap, Algebraic, Erf, Normal, Uniform
+from ._normal_maps import MARGINALS, AbstractNormalMap, Algebraic, Erf, Normal
 
 BETWEEN = Setting("correlation of the Gaussian field", options=lambda: COVARIANCES, parameter="covariance")
 
@@ -41,8 +40,19 @@ class AbstractCopula(AbstractStimulus):
     def covariance(self) -> Row:
         return self.marginal.correlation(np.asarray(self.latent.row))
 
-    def sign_correlation(self) -> Row:
-        return 2 / np.pi * np.arcsin(np.clip(self.latent.row, -1, 1))
+    def sign_correlation(self) -> Row | None:
+        return 2 / np.pi * np.arcsin(np.clip(self.latent.row, -1, 1)) if self.marginal.symmetric else None
+
+    @property
+    def sign_symmetric(self) -> bool:
+        return self.marginal.symmetric
+
+    @property
+    def is_gaussian(self) -> bool:
+        return self.marginal.is_gaussian
+
+    def one_pixel_input(self) -> Row:
+        return self.marginal.gated(np.clip(self.latent.row, -1, 1))
 
 
 class Latent(eqx.Module):
@@ -71,10 +81,6 @@ class Copula(AbstractCopula):
         self.marginal = instance(Copula, "marginal", marginal, AbstractNormalMap, "a marginal, such as Uniform()")
         self.latent = Latent(self.size, covariance)
 
-    @classmethod
-    def pair(cls, size: int) -> tuple["Copula", "Copula"]:
-        return cls(size, Exponential(1), Uniform()), cls(size, Exponential(3), Uniform())
-
 
 class Gaussian(AbstractCopula):
     """A Gaussian field with squared exponential correlation."""
@@ -88,10 +94,6 @@ class Gaussian(AbstractCopula):
         self.size, self.lengthscale = validated(Gaussian, size=size, lengthscale=lengthscale)
         self.latent = Latent(self.size, SquaredExponential(lengthscale))
         self.marginal = Normal()
-
-    @classmethod
-    def pair(cls, size: int) -> tuple["Gaussian", "Gaussian"]:
-        return cls(size, 1), cls(size, 3)
 
 
 class NLGP(AbstractCopula):
@@ -108,10 +110,6 @@ class NLGP(AbstractCopula):
         self.latent = Latent(self.size, SquaredExponential(lengthscale))
         self.marginal = Erf(gain)
 
-    @classmethod
-    def pair(cls, size: int) -> tuple["NLGP", "NLGP"]:
-        return cls(size, 1, 3), cls(size, 3, 3)
-
 
 class Kur(AbstractCopula):
     """Controllable kurtosis (the paper's Eq. 4): excess kurtosis infinite for k <= 4, 0 at k = 5.89, then to -1.2."""
@@ -127,13 +125,9 @@ class Kur(AbstractCopula):
         self.latent = Latent(self.size, SquaredExponential(lengthscale))
         self.marginal = Algebraic(k)
 
-    @classmethod
-    def pair(cls, size: int) -> tuple["Kur", "Kur"]:
-        return cls(size, 1, 5), cls(size, 3, 5)
-
 
 def latent_covariance(marginal: AbstractNormalMap, wanted) -> Circulant:
-    """The latent correlation behind which ``marginal`` gives a wanted covariance with pixel 0 (variance 1).
+    """The latent correlation behind which ``marginal`` gives the ``wanted`` covariance with pixel 0 (variance 1).
 
     Refused where a single correlation is out of the marginal's reach, or where the latent correlations that would
     be needed are together no covariance.
@@ -146,5 +140,5 @@ def latent_covariance(marginal: AbstractNormalMap, wanted) -> Circulant:
 
 
 def gain_from_ig22(gain: Number) -> float:
-    """The gain of this package for a gain in the convention of Ingrosso and Goldt 2022, erf(g z / sqrt 2)."""
+    """The gain of this package for a ``gain`` in the convention of Ingrosso and Goldt 2022, erf(g z / sqrt 2)."""
     return float(gain / np.sqrt(2))

@@ -11,26 +11,29 @@ from typing import Annotated
 import equinox as eqx
 import numpy as np
 
+from .._errors import SettingError, setting_error
 from .._math import ring_distance, spectrum
-from .._settings import Setting, Size, checked_size, finite_array, validated, wrong
-from .._types import Float, Leaf
+from .._text import readable
+from .._types import Float, Leaf, Row
+from ..spec import Setting, Size, checked_size, finite_array, validated
 
 ROUNDING = 1e-6
 """Clipped eigenvalues are at most this negative: less than float32 samples resolve."""
 
-Row = Float[np.ndarray, "*pixels"]
 LENGTHSCALE = Setting("correlation length in pixels", gt=0, typical=(0.3, 5))
 
 
 class AbstractCovariance(eqx.Module):
     """Correlations with pixel 0, 1 at distance 0."""
 
+    __repr__ = readable
+
     @abc.abstractmethod
     def factors(self, shape: tuple[int, ...]) -> tuple[Row, ...] | None:
-        """One vector per axis whose outer product is the correlation, or None where it is no product."""
+        """One vector per axis of ``shape`` whose outer product is the correlation, or None where it is no product."""
 
     def row(self, shape: tuple[int, ...]) -> Row:
-        """Correlation of every pixel with pixel 0."""
+        """Correlation of every pixel of ``shape`` with pixel 0."""
         factors = self.factors(shape)
         if factors is None:
             raise TypeError(f"{type(self).__name__} must define row or factors")
@@ -42,7 +45,7 @@ class AbstractProduct(AbstractCovariance):
 
     @abc.abstractmethod
     def along(self, n: int) -> Row:
-        """Correlation with pixel 0 of a ring of n pixels."""
+        """Correlation with pixel 0 of a ring of ``n`` pixels."""
 
     def factors(self, shape: tuple[int, ...]) -> tuple[Row, ...]:
         with np.errstate(over="ignore"):  # a distance of very many tiny lengthscales is infinite, its correlation 0
@@ -72,17 +75,11 @@ class PeriodicSquaredExponential(AbstractProduct):
     def along(self, n: int) -> Row:
         if self.lengthscale > n:  # the same sum in Fourier space (Poisson): from k = 4 on its terms are below e^-157
             k = np.arange(1, 4)
-            row = 1 + 2 * np.cos(2 * np.pi * np.outer(np.arange(n), k) / n) @ np.exp(
-                -((np.pi * k * self.lengthscale / n) ** 2)
-            )
-            return row / row[0]
-        if self.lengthscale <= n:
+            waves = np.cos(2 * np.pi * np.outer(np.arange(n), k) / n)
+            row = 1 + 2 * waves @ np.exp(-((np.pi * k * self.lengthscale / n) ** 2))
+        else:
             d = np.arange(n)[:, None] + n * np.arange(-8, 9)
             row = np.exp(-((d / self.lengthscale) ** 2)).sum(1)
-        else:  # the same sum by its Fourier series, of which two waves are left
-            k = np.arange(-2, 3)
-            waves = np.cos(2 * np.pi * k * np.arange(n)[:, None] / n)
-            row = np.sum(np.exp(-((np.pi * k * self.lengthscale / n) ** 2)) * waves, axis=1)
         return row / row[0]
 
 
@@ -113,7 +110,7 @@ class CosineModulated(AbstractProduct):
 
 
 class Circulant(AbstractCovariance):
-    """Any vector of correlations with pixel 0, one entry per pixel."""
+    """Any ``vector`` of correlations with pixel 0, one entry per pixel: (pixel) or (row, column)."""
 
     vector: Leaf
 
@@ -121,12 +118,14 @@ class Circulant(AbstractCovariance):
         given, expected = vector, "finite numbers, one per pixel"
         vector = finite_array(Circulant, "vector", given, expected)
         if vector.ndim not in (1, 2) or vector.size == 0:
-            raise wrong(Circulant, "vector", given, expected)
+            raise setting_error(Circulant, "vector", given, expected)
         if abs(vector.flat[0] - 1) > 1e-9:
-            raise wrong(Circulant, "vector[0]", float(vector.flat[0]), "1 (divide the vector by its first entry)")
+            raise setting_error(
+                Circulant, "vector[0]", float(vector.flat[0]), "1 (divide the vector by its first entry)"
+            )
         reflected = np.roll(np.flip(vector), 1, axis=range(vector.ndim))
         if not np.allclose(vector, reflected, atol=1e-9):
-            raise wrong(Circulant, "vector", vector, "the same at distance d and -d")
+            raise setting_error(Circulant, "vector", vector, "the same at distance d and -d")
         self.vector = vector.astype(float)
 
     def factors(self, shape: tuple[int, ...]) -> None:
@@ -134,7 +133,7 @@ class Circulant(AbstractCovariance):
 
     def row(self, shape: tuple[int, ...]) -> Row:
         if self.vector.shape != shape:
-            raise wrong(Circulant, "vector", self.vector, f"of shape {shape}, not {self.vector.shape}")
+            raise setting_error(Circulant, "vector", self.vector, f"of shape {shape}, not {self.vector.shape}")
         return np.asarray(self.vector)
 
 
@@ -143,7 +142,7 @@ def valid_spectrum(row: Row, origin: str) -> Float[np.ndarray, "*pixels"]:
     eigenvalues = spectrum(row)
     lowest = float(eigenvalues.min())
     if lowest < -ROUNDING:
-        raise ValueError(
+        raise SettingError(
             f"{origin} is no covariance on {'x'.join(map(str, row.shape))} pixels: its smallest eigenvalue is "
             f"{lowest:.3g}; use a shorter lengthscale, more pixels, or PeriodicSquaredExponential"
         )
@@ -155,13 +154,7 @@ def correlation_row(covariance: AbstractCovariance, size: Size) -> Row:
     """The correlation with pixel 0 that is sampled from: valid, after clipping what is mere rounding."""
     size = checked_size(type(covariance), size)
     row = covariance.row(size if isinstance(size, tuple) else (size,))
-    return np.fft.ifftn(valid_spectrum(row, _name(covariance))).real
-
-
-def _name(covariance: AbstractCovariance) -> str:
-    lengthscale = getattr(covariance, "lengthscale", None)
-    detail = "" if lengthscale is None else f"(lengthscale={float(lengthscale):g})"
-    return f"{type(covariance).__name__}{detail}"
+    return np.fft.ifftn(valid_spectrum(row, repr(covariance))).real
 
 
 COVARIANCES = (SquaredExponential, PeriodicSquaredExponential, Exponential, CosineModulated)

@@ -1,50 +1,33 @@
-"""Stimuli made from other stimuli: the Gaussian with the same covariance, and a filtered version."""
+"""Stimuli made from other stimuli: the Gaussian with the same covariance, and what affine maps of samples give."""
 
 import abc
-from typing import Annotated
+import functools
+from typing import Annotated, Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy import special
 
-from .._math import circular_convolve, dense_circulant, ring_distance
-from .._settings import Setting, Size, finite_array, instance, validated, wrong
+from .._errors import setting_error
+from .._math import circular_convolve, circular_correlate, dense_circulant
 from .._types import Float, Key, Leaf, Row, Samples
-from ._base import AbstractStimulus
-from ._copula import NLGP, Gaussian, Kur
+from ..spec import Setting, Size, validated
+from ._base import AbstractStimulus, checked_stimulus
+from ._copula import NLGP, Copula, Gaussian, Kur
 from ._elliptical import Elliptical
+from ._empirical import NaturalPatches, standardised
 from ._field import AbstractField, matrix_field, row_field
 from ._ising import Ising
-from ._marginals import AbstractMarginal, Numbers, Weighted
+from ._kernels import AbstractKernel, CentreSurround, Taps
+from ._marginals import AbstractMarginal, EvenPixel, Moved, Weighted
+from ._normal_maps import Normal
 from ._pulses import BlockPulse, SinglePulse
+from ._support import Support
 
-INNER = Setting("any stimulus", options=lambda: (Ising, Gaussian, NLGP, Kur, SinglePulse, BlockPulse))
-
-
-class GaussianPixel(AbstractMarginal):
-    """One pixel, each as likely, of a Gaussian field whose pixels have these means and variances."""
-
-    location: Float[np.ndarray, " pixels"]
-    power: Float[np.ndarray, " pixels"]
-
-    def mean(self) -> float:
-        return float(np.mean(self.location))
-
-    def variance(self) -> float:
-        return float(np.mean(self.power) + np.var(self.location))
-
-    def excess_kurtosis(self) -> float:
-        apart = self.location - self.mean()
-        fourth = np.mean(apart**4 + 6 * apart**2 * self.power + 3 * self.power**2)
-        return float(fourth / self.variance() ** 2 - 3)
-
-    def cdf(self, x: Numbers) -> Numbers:
-        total = np.zeros(np.shape(x))
-        for location, power in zip(self.location, self.power, strict=True):
-            total += special.ndtr((x - location) / np.sqrt(power)) if power > 0 else x >= location
-        return total / len(self.location)
+LAWS = (Ising, NLGP, Kur, Gaussian, Copula, Elliptical, SinglePulse, BlockPulse, NaturalPatches)
+PIECE = Setting("pixels of the piece, or (height, width) of the corner", kind="size")
+INNER = Setting("any stimulus", options=lambda: (*LAWS, GaussianClone, Filtered, Affine, Window))
 
 
 class GaussianClone(AbstractStimulus):
@@ -57,23 +40,17 @@ class GaussianClone(AbstractStimulus):
     location: Leaf
 
     def __init__(self, stimulus: AbstractStimulus):
-        self.stimulus = instance(GaussianClone, "stimulus", stimulus, AbstractStimulus, "a stimulus")
+        self.stimulus = checked_stimulus(GaussianClone, stimulus)
         self.size = stimulus.size
         self.location = np.asarray(stimulus.mean())
-        power = float(np.mean(self._powers()))
+        power = float(np.mean(stimulus.pixel_variances()))
         if power <= 0:
-            raise wrong(GaussianClone, "stimulus", stimulus, "a stimulus that varies")
+            raise setting_error(GaussianClone, "stimulus", stimulus, "a stimulus that varies")
         self.amplitude = np.asarray(np.sqrt(power))
         if stimulus.shift_invariant:
             self.field = row_field(stimulus.covariance() / power, f"the covariance of {type(stimulus).__name__}")
         else:
             self.field = matrix_field(stimulus.covariance_matrix() / power, stimulus.shape)
-
-    def _powers(self) -> Float[np.ndarray, " pixels"]:
-        """The variance of every pixel, or of one where all are alike."""
-        if self.stimulus.shift_invariant:
-            return self.stimulus.covariance().ravel()[:1]
-        return np.diag(self.stimulus.covariance_matrix())
 
     def draw(self, key: Key, n: int, dtype) -> Samples:
         field = self.field.draw(key, n, dtype) * jnp.asarray(self.amplitude, dtype)
@@ -86,9 +63,12 @@ class GaussianClone(AbstractStimulus):
         return self.stimulus.covariance_matrix()
 
     @property
+    def is_gaussian(self) -> bool:
+        return True
+
+    @property
     def marginal(self) -> AbstractMarginal:
-        powers = self._powers()
-        return GaussianPixel(np.asarray(self.location).ravel()[: len(powers)], powers)
+        return _even_pixel(self, Normal())
 
     def mean(self) -> Row:
         return np.asarray(self.location)
@@ -101,58 +81,63 @@ class GaussianClone(AbstractStimulus):
     def sign_symmetric(self) -> bool:
         return bool(np.all(self.location == 0))
 
-    @classmethod
-    def pair(cls, size: int) -> tuple["GaussianClone", "GaussianClone"]:
-        short, long = Ising.pair(size)
-        return cls(short), cls(long)
 
+class AbstractMapped(AbstractStimulus):
+    """Another stimulus, every sample of which goes through one affine map."""
 
-class AbstractKernel(eqx.Module):
-    """A filter on a ring or torus, its centre at pixel 0."""
+    stimulus: eqx.AbstractVar[AbstractStimulus]
 
     @abc.abstractmethod
-    def row(self, shape: tuple[int, ...]) -> Row: ...
+    def through(self, x: Any) -> Any:
+        """The map, of samples ``x`` in an array of numpy or JAX."""
+
+    @property
+    def keeps_origin(self) -> bool:
+        """Whether the map takes 0 to 0."""
+        return True
+
+    def draw(self, key: Key, n: int, dtype) -> Samples:
+        return self.through(self.stimulus.draw(key, n, dtype))
+
+    def mean(self) -> Row:
+        return self.through(self.stimulus.mean()[None])[0]
+
+    def dataset(self) -> Float[np.ndarray, "n *pixels"] | None:
+        data = self.stimulus.dataset()
+        return None if data is None else self.through(np.asarray(data, float))
+
+    def support(self) -> Support | None:
+        law = self.stimulus.support()
+        if law is None:
+            return None
+        states = self.through(law.states.reshape(-1, *self.stimulus.shape))
+        return Support(states.reshape(len(states), -1), law.probabilities)
+
+    def standard_marginal(self) -> AbstractMarginal:
+        data = self.dataset()
+        if data is not None:
+            return standardised(data)
+        constant = self.elliptical_constant()
+        return super().standard_marginal() if constant is None else self.stimulus.standard_marginal()
+
+    @property
+    def is_gaussian(self) -> bool:
+        return self.stimulus.is_gaussian
+
+    def elliptical_constant(self) -> float | None:
+        own = super().elliptical_constant()
+        return self.stimulus.elliptical_constant() if own is None and self.keeps_origin else own
+
+    @property
+    def shift_invariant(self) -> bool:
+        return self.stimulus.shift_invariant
+
+    @property
+    def sign_symmetric(self) -> bool:
+        return self.stimulus.sign_symmetric and self.keeps_origin
 
 
-class CentreSurround(AbstractKernel):
-    """A narrow Gaussian less a wide one, each of unit sum: on-centre, off-surround."""
-
-    centre: Annotated[Leaf, Setting("width of the centre in pixels", gt=0, typical=(0.5, 2))]
-    surround: Annotated[Leaf, Setting("width of the surround in pixels", gt=0, typical=(2, 6))]
-    balance: Annotated[Leaf, Setting("weight of the surround", ge=0, le=2, typical=(0, 1))]
-
-    def __init__(self, centre=1.0, surround=3.0, balance=1.0):
-        self.centre, self.surround, self.balance = validated(
-            CentreSurround, centre=centre, surround=surround, balance=balance
-        )
-
-    def row(self, shape: tuple[int, ...]) -> Row:
-        distance2 = sum(d**2 for d in np.ix_(*(ring_distance(side) for side in shape)))
-        narrow, wide = (np.exp(-distance2 / (2 * width**2)) for width in (self.centre, self.surround))
-        return narrow / narrow.sum() - self.balance * wide / wide.sum()
-
-
-class Taps(AbstractKernel):
-    """A filter given by its values, the middle one on the pixel itself."""
-
-    values: Leaf
-
-    def __init__(self, values):
-        expected = "an AbstractKernel, or finite numbers on one or two axes"
-        array = finite_array(Filtered, "kernel", values, expected)
-        if array.ndim not in (1, 2):
-            raise wrong(Filtered, "kernel", values, expected)
-        self.values = array.astype(float)
-
-    def row(self, shape: tuple[int, ...]) -> Row:
-        if self.values.ndim != len(shape) or any(t > s for t, s in zip(self.values.shape, shape, strict=True)):
-            raise wrong(Filtered, "kernel", self.values, f"no larger than the stimulus, {shape}")
-        row = np.zeros(shape)
-        row[tuple(slice(side) for side in self.values.shape)] = self.values
-        return np.roll(row, [-(side // 2) for side in self.values.shape], axis=range(len(shape)))
-
-
-class Filtered(AbstractStimulus):
+class Filtered(AbstractMapped):
     """Any stimulus convolved with a kernel on its ring or torus, scaled back to a mean variance of 1."""
 
     size: Size = eqx.field(static=True)
@@ -161,55 +146,155 @@ class Filtered(AbstractStimulus):
     taps: Leaf
 
     def __init__(self, stimulus: AbstractStimulus, kernel):
-        self.stimulus = instance(Filtered, "stimulus", stimulus, AbstractStimulus, "a stimulus")
+        self.stimulus = checked_stimulus(Filtered, stimulus)
         self.size = stimulus.size
         self.kernel = kernel if isinstance(kernel, AbstractKernel) else Taps(kernel)
         row = self.kernel.row(stimulus.shape)
-        exact = stimulus.shift_invariant
-        power = _filtered_row(stimulus, row).flat[0] if exact else np.diag(_filtered_matrix(stimulus, row)).mean()
+        alike = stimulus.shift_invariant
+        power = _filtered_row(stimulus, row).flat[0] if alike else np.diag(_filtered_matrix(stimulus, row)).mean()
         if power <= 1e-12:
-            raise wrong(Filtered, "kernel", kernel, "a filter that leaves some of the stimulus")
+            raise setting_error(Filtered, "kernel", kernel, "a filter that leaves some of the stimulus")
         self.taps = row / np.sqrt(power)
 
-    def draw(self, key: Key, n: int, dtype) -> Samples:
-        return circular_convolve(self.stimulus.draw(key, n, dtype), jnp.asarray(self.taps, dtype))
+    def through(self, x: Any) -> Any:
+        taps = jnp.asarray(self.taps, x.dtype) if isinstance(x, jax.Array) else np.asarray(self.taps)
+        return circular_convolve(x, taps, len(self.shape))
 
     def covariance(self) -> Row:
         if self.shift_invariant:
             return _filtered_row(self.stimulus, np.asarray(self.taps))
         return self.covariance_matrix()[0].reshape(self.shape)
 
-    def mean(self) -> Row:
-        return np.fft.ifftn(np.fft.fftn(self.stimulus.mean()) * np.fft.fftn(self.taps)).real
-
     def covariance_matrix(self) -> Float[np.ndarray, "n n"]:
         return _filtered_matrix(self.stimulus, np.asarray(self.taps))
 
+    @functools.cached_property
+    def marginal(self) -> AbstractMarginal:
+        """A pixel, each as likely."""
+        return _any_pixel(self)
+
+
+class Affine(AbstractMapped):
+    """Any stimulus, every pixel times a scale and plus an offset: its variance is scale^2 times what it was."""
+
+    size: Size = eqx.field(static=True)
+    stimulus: Annotated[AbstractStimulus, INNER]
+    scale: Annotated[Leaf, Setting("factor of every pixel, not 0", typical=(0.5, 2))]
+    offset: Annotated[Leaf, Setting("what is added to every pixel", typical=(-1, 1))]
+
+    def __init__(self, stimulus: AbstractStimulus, scale=1.0, offset=0.0):
+        self.stimulus = checked_stimulus(Affine, stimulus)
+        self.size = stimulus.size
+        self.scale, self.offset = validated(Affine, scale=scale, offset=offset)
+        if self.scale == 0:
+            raise setting_error(Affine, "scale", scale, "a finite number other than 0")
+
+    def through(self, x: Any) -> Any:
+        xp = jnp if isinstance(x, jax.Array) else np
+        return x * xp.asarray(self.scale, x.dtype) + xp.asarray(self.offset, x.dtype)
+
+    @property
+    def keeps_origin(self) -> bool:
+        return bool(self.offset == 0)
+
+    def covariance(self) -> Row:
+        return float(self.scale) ** 2 * self.stimulus.covariance()
+
+    def covariance_matrix(self) -> Float[np.ndarray, "n n"]:
+        return float(self.scale) ** 2 * self.stimulus.covariance_matrix()
+
     @property
     def marginal(self) -> AbstractMarginal:
-        """Exact where filtering keeps the family (Gaussian, elliptical); else estimated from a pixel of 2^17 draws."""
-        if isinstance(self.stimulus, Elliptical | Gaussian):
-            return self.stimulus.marginal
-        draws = np.asarray(self.sample(jax.random.key(2**17), 2**17))  # a key that nobody else is likely to use
-        return Weighted(draws.reshape(len(draws), -1)[:, 0], estimated=True)
+        return Moved(self.stimulus.marginal, float(self.scale), float(self.offset))
+
+    def standard_marginal(self) -> AbstractMarginal:
+        return Moved(self.stimulus.standard_marginal(), float(self.scale), 0.0)
+
+    def sign_correlation(self) -> Row | None:
+        return self.stimulus.sign_correlation() if self.keeps_origin else None
+
+    def ising_coupling(self) -> float | None:
+        return self.stimulus.ising_coupling() if self.keeps_origin and abs(self.scale) == 1 else None
+
+    def one_pixel_input(self) -> Row | None:
+        alike = self.keeps_origin and (self.scale > 0 or self.sign_symmetric)
+        inner = self.stimulus.one_pixel_input() if alike else None
+        return super().one_pixel_input() if inner is None else abs(float(self.scale)) * inner
+
+    def multiple_of(self) -> tuple[AbstractStimulus, float]:
+        stimulus, factor = self.stimulus.multiple_of()
+        return (stimulus, factor * float(self.scale)) if self.keeps_origin else (self, 1.0)
+
+
+class Window(AbstractMapped):
+    """A piece of a longer ring or a larger torus, with open ends: its first pixels, or its upper left corner."""
+
+    size: Annotated[Size, PIECE] = eqx.field(static=True)
+    stimulus: Annotated[AbstractStimulus, INNER]
+
+    def __init__(self, stimulus: AbstractStimulus, size: Size):
+        self.stimulus = checked_stimulus(Window, stimulus)
+        (self.size,) = validated(Window, size=size)
+        whole = stimulus.shape
+        if len(self.shape) != len(whole) or any(a > b for a, b in zip(self.shape, whole, strict=True)):
+            raise setting_error(Window, "size", size, f"no larger than the stimulus, {stimulus.size}")
+
+    @property
+    def _corner(self) -> tuple[slice, ...]:
+        return tuple(slice(side) for side in self.shape)
+
+    def through(self, x: Any) -> Any:
+        return x[:, *self._corner]
 
     @property
     def shift_invariant(self) -> bool:
-        return self.stimulus.shift_invariant
+        return False
 
-    @property
-    def sign_symmetric(self) -> bool:
-        return self.stimulus.sign_symmetric
+    def covariance(self) -> Row:
+        return self.stimulus.covariance()[self._corner]
 
-    @classmethod
-    def pair(cls, size: int) -> tuple["Filtered", "Filtered"]:
-        short, long = NLGP.pair(size)
-        return cls(short, CentreSurround()), cls(long, CentreSurround())
+    def covariance_matrix(self) -> Float[np.ndarray, "n n"]:
+        if self.stimulus.shift_invariant:
+            return dense_circulant(self.stimulus.covariance(), self.shape)
+        kept = np.arange(np.prod(self.stimulus.shape)).reshape(self.stimulus.shape)[self._corner].ravel()
+        return self.stimulus.covariance_matrix()[np.ix_(kept, kept)]
+
+    @functools.cached_property
+    def marginal(self) -> AbstractMarginal:
+        """A pixel, each as likely."""
+        return self.stimulus.marginal if self.stimulus.shift_invariant else _any_pixel(self)
+
+    def sign_correlation(self) -> Row | None:
+        signs = self.stimulus.sign_correlation()
+        return None if signs is None else signs[self._corner]
+
+    def one_pixel_input(self) -> Row | None:
+        inner = self.stimulus.one_pixel_input()
+        return None if inner is None else inner[self._corner]
+
+
+def _any_pixel(stimulus: AbstractMapped) -> AbstractMarginal:
+    """A pixel, each as likely: exact where the map keeps the family (Gaussian, elliptical) and for finite data, else
+    estimated from one pixel each of 2^17 draws."""
+    if stimulus.is_gaussian or stimulus.elliptical_constant() is not None:
+        return _even_pixel(stimulus, stimulus.stimulus.standard_marginal())
+    data = stimulus.dataset()
+    if data is not None:
+        return Weighted(data)
+    flat = np.asarray(stimulus.sample(jax.random.key(2**17), 2**17)).reshape(2**17, -1)  # a key of its own
+    rows = np.arange(len(flat))
+    return Weighted(flat[rows, rows % flat.shape[1]], estimated=True)
+
+
+def _even_pixel(stimulus: AbstractStimulus, standard: AbstractMarginal) -> EvenPixel:
+    """The law of a pixel where all are moved and stretched versions of one law, of which one is enough where alike."""
+    count = 1 if stimulus.shift_invariant else None
+    return EvenPixel(standard, stimulus.mean().ravel()[:count], stimulus.pixel_variances().ravel()[:count])
 
 
 def _filtered_row(stimulus: AbstractStimulus, kernel: Row) -> Row:
-    power = np.abs(np.fft.fftn(kernel)) ** 2
-    return np.fft.ifftn(np.fft.fftn(stimulus.covariance()) * power).real
+    once = circular_convolve(stimulus.covariance(), kernel, kernel.ndim)
+    return np.asarray(circular_correlate(once, kernel, kernel.ndim))
 
 
 def _filtered_matrix(stimulus: AbstractStimulus, kernel: Row) -> Float[np.ndarray, "n n"]:

@@ -8,15 +8,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._settings import Setting, Size, SizeField, checked_size, validated, wrong
+from .._errors import setting_error
 from .._types import Float, Key, Leaf, Row, Samples
+from ..spec import Setting, Size, SizeField, checked_size, validated
 from ._base import AbstractStimulus
-from ._copula import NLGP
 from ._marginals import Weighted
+from ._support import Support, even_support
 
 
 class Empirical(AbstractStimulus):
-    """Samples from outside, drawn with replacement; neither periodic nor symmetric, and on their own scale."""
+    """Samples from outside, drawn with replacement; neither periodic nor symmetric, and on their own scale.
+
+    ``samples``: finite numbers of shape (n, pixels) or (n, height, width), kept in float32.
+    """
 
     size: Size = eqx.field(static=True)
     samples: Leaf
@@ -44,6 +48,15 @@ class Empirical(AbstractStimulus):
     def marginal(self) -> Weighted:
         return Weighted(np.asarray(self.samples))
 
+    def standard_marginal(self) -> Weighted:
+        return standardised(self.dataset())
+
+    def dataset(self) -> Float[np.ndarray, "n *pixels"]:
+        return np.asarray(self.samples)
+
+    def support(self) -> Support:
+        return even_support(np.asarray(self.samples, float).reshape(len(self.samples), -1))
+
     @property
     def shift_invariant(self) -> bool:
         return False
@@ -52,11 +65,15 @@ class Empirical(AbstractStimulus):
     def sign_symmetric(self) -> bool:
         return False
 
-    @classmethod
-    def pair(cls, size: int) -> tuple["Empirical", "Empirical"]:
-        draws = (stimulus.sample(jax.random.key(i), 2000) for i, stimulus in enumerate(NLGP.pair(size)))
-        short, long = (cls(np.asarray(draw)) for draw in draws)
-        return short, long
+
+def standardised(samples: Float[np.ndarray, "n *pixels"]) -> Weighted:
+    """All pixels in units of their own standard deviation, those that never vary left out."""
+    centred = np.asarray(samples, float) - np.mean(samples, axis=0, dtype=float)
+    deviation = centred.std(0)
+    varies = np.broadcast_to(deviation > 0, centred.shape)
+    if not varies.any():
+        raise setting_error(Empirical, "samples", "the same in every sample", "samples that vary")
+    return Weighted(centred / np.where(deviation > 0, deviation, 1), varies)
 
 
 def checked_samples(cls: type | str, samples: Any) -> Float[np.ndarray, "n *pixels"]:
@@ -65,14 +82,14 @@ def checked_samples(cls: type | str, samples: Any) -> Float[np.ndarray, "n *pixe
     try:
         array = np.asarray(samples)
     except ValueError as error:  # ragged nested lists
-        raise wrong(cls, "samples", samples, expected) from error
+        raise setting_error(cls, "samples", samples, expected) from error
     if array.dtype.kind not in "iuf" or array.ndim not in (2, 3) or array.size == 0:
-        raise wrong(cls, "samples", f"{array.dtype} array of shape {array.shape}", expected)
+        raise setting_error(cls, "samples", f"{array.dtype} array of shape {array.shape}", expected)
     with np.errstate(over="ignore"):  # what float32 cannot hold is refused below
         array = array.astype(np.float32)
     if not np.all(np.isfinite(array)):
         bad = np.argwhere(~np.isfinite(array))[0].tolist()
-        raise wrong(cls, "samples", f"a value that is not finite at {bad}", expected)
+        raise setting_error(cls, "samples", f"a value that is not finite at {bad}", expected)
     return array
 
 
@@ -92,7 +109,7 @@ class NaturalPatches(AbstractStimulus):
         self.size, self.treatment = validated(NaturalPatches, size=size, treatment=treatment)
         self.images = _photographs(treatment)
         if max(self.shape) > SIDE:
-            raise wrong(NaturalPatches, "size", size, f"at most {SIDE} a side (the photographs' size)")
+            raise setting_error(NaturalPatches, "size", size, f"at most {SIDE} a side (the photographs' size)")
 
     @property
     def _window(self) -> tuple[int, int]:
@@ -114,12 +131,13 @@ class NaturalPatches(AbstractStimulus):
         return self.covariance_matrix()[0].reshape(self.shape)
 
     def mean(self) -> Row:
-        return self._moments()[0].reshape(self.shape)
+        return self._moments[0].reshape(self.shape)
 
     def covariance_matrix(self) -> Float[np.ndarray, "n n"]:
         """Over every patch of every photograph."""
-        return self._moments()[1]
+        return self._moments[1]
 
+    @functools.cached_property
     def _moments(self) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, "n n"]]:
         total, outer, count = 0.0, 0.0, 0
         for image in np.asarray(self.images, float):
@@ -144,10 +162,6 @@ class NaturalPatches(AbstractStimulus):
     @property
     def sign_symmetric(self) -> bool:
         return False
-
-    @classmethod
-    def pair(cls, size: int) -> tuple["NaturalPatches", "NaturalPatches"]:
-        return cls(size, "whitened"), cls(size, "raw")
 
 
 SIDE = 400

@@ -11,11 +11,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._errors import SettingError
 from .._math import ring_distance
-from .._settings import Setting, validated
 from .._types import Float, Key, Leaf, Row, Samples
+from ..spec import Setting, validated
 from ._base import AbstractStimulus
-from ._marginals import Bernoulli
+from ._normal_maps import Bernoulli
+from ._support import STATES, Support, hypercube_states
 
 COUPLING = Setting("coupling J of neighbours; weight exp(+J sum x_i x_{i+1})", ge=-100, le=100, typical=(-1, 1.5))
 
@@ -30,7 +32,7 @@ class Ising(AbstractStimulus):
     def __init__(self, size: int, coupling):
         self.size, self.coupling = validated(Ising, size=size, coupling=coupling)
         if isinstance(self.size, tuple):
-            raise ValueError(f"Ising: size must be a whole number (the Ising model here is a ring), got {size!r}")
+            raise SettingError(f"Ising: size must be a whole number (the Ising model here is a ring), got {size!r}")
         self.flips = flip_probabilities(self.size, float(self.coupling)).astype(np.float32)
 
     def draw(self, key: Key, n: int, dtype) -> Samples:
@@ -50,7 +52,7 @@ class Ising(AbstractStimulus):
         return jnp.where(spins.T, jnp.ones((), dtype), -jnp.ones((), dtype))
 
     def covariance(self) -> Row:
-        """(t^d + t^(N-d))/(1 + t^N), t = tanh J: two sums 1 +- |t|^m, which keep their digits at every J."""
+        """(t^d + t^(N-d))/(1 + t^N), t = tanh J: two sums ``1 +- |t|^m``, which keep their digits at every J."""
         d, coupling = ring_distance(self.size).astype(int), float(self.coupling)
         plain = np.ones(self.size) if coupling >= 0 else (-1.0) ** d
         if coupling == 0:
@@ -62,9 +64,16 @@ class Ising(AbstractStimulus):
     def marginal(self) -> Bernoulli:
         return Bernoulli()
 
-    @classmethod
-    def pair(cls, size: int) -> tuple["Ising", "Ising"]:
-        return cls(size, 0.3), cls(size, 1.2)
+    def ising_coupling(self) -> float:
+        return float(self.coupling)
+
+    def support(self) -> Support | None:
+        if 2**self.size > STATES:
+            return None
+        x = hypercube_states(self.size)
+        energy = float(self.coupling) * np.sum(x * np.roll(x, 1, axis=1), axis=1)
+        weights = np.exp(energy - energy.max())
+        return Support(x, weights / weights.sum())
 
 
 def flip_probabilities(size: int, coupling: float) -> Float[np.ndarray, "bonds parities"]:

@@ -1,30 +1,28 @@
-"""Laws of one pixel.
+"""Laws of one pixel, and those of finitely many values.
 
-A copula's marginal is an increasing map ``from_normal`` that carries a standard normal to the law, with mean 0 and
-variance 1. That one map gives samples, moments, distribution function and the covariance of the pushed field.
-Maps work from the tail probability erfc, never from 1 - Phi(z), which rounds to 0 near |z| = 5.5 in float32.
+The theory asks a marginal for its ``nodes`` and ``standard_moment``. Both have a default for every law with a mean, a
+variance, an excess kurtosis and a distribution function.
 """
 
 import abc
 from collections.abc import Callable
-from typing import Annotated
+from typing import Any
 
 import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jax.scipy.special import erf
-from scipy import special
 
-from .._math import OddTable, hermite_powers, normal_nodes, normal_tail
-from .._settings import Setting, validated, wrong
-from .._types import Array, Float, Leaf
+from .._errors import SettingError, setting_error
+from .._math import unit_nodes
+from .._text import readable
+from .._types import Float, Leaf
 
 Numbers = Float[np.ndarray, "*any"]
 
 
 class AbstractMarginal(eqx.Module):
     """The law of one pixel: exact moments and distribution function, by numpy in float64."""
+
+    __repr__ = readable
 
     @abc.abstractmethod
     def mean(self) -> float: ...
@@ -38,7 +36,7 @@ class AbstractMarginal(eqx.Module):
 
     @abc.abstractmethod
     def cdf(self, x: Numbers) -> Numbers:
-        """P(X <= x)."""
+        """P(X <= x) at every ``x``."""
 
     def atoms(self) -> tuple[Numbers, Numbers] | None:
         """Values and probabilities of a discrete law; None for a continuous one."""
@@ -48,275 +46,75 @@ class AbstractMarginal(eqx.Module):
         """How many independent draws this law was estimated from; infinite for an exact one."""
         return float("inf")
 
+    @property
+    def is_gaussian(self) -> bool:
+        """Whether this is a normal law, of any mean and variance."""
+        return False
 
-class AbstractNormalMap(AbstractMarginal):
-    """A marginal given by its increasing map from a standard normal, with mean 0 and variance 1."""
+    def nodes(self) -> tuple[Numbers, Numbers]:
+        """Values and weights for expectations: the atoms, else the inverse of ``cdf`` at nodes of its value.
 
-    @abc.abstractmethod
-    def from_normal(self, z: Float[Array, "*any"]) -> Float[Array, "*any"]:
-        """The map T for which T(Z) has this law when Z is a standard normal."""
-
-    def _exactly(self, z: Numbers) -> Numbers:
-        with jax.enable_x64(True):
-            return np.asarray(_mapped(self, jnp.asarray(z, jnp.float64)))
-
-    def mean(self) -> float:
-        return 0.0
-
-    def variance(self) -> float:
-        return 1.0
-
-    def excess_kurtosis(self) -> float:
-        z, weight = normal_nodes()
-        with np.errstate(over="ignore"):
-            powers = weight * self._exactly(z) ** 4
-        # Past |z| = 37 less than a thousandth is left of every fourth moment that converges.
-        return float(np.sum(powers) - 3) if np.sum(powers[np.abs(z) > 37]) < 1e-3 * np.sum(powers) else float("inf")
-
-    def quantile(self, p: Numbers) -> Numbers:
-        """The value below which X falls with probability p."""
-        return self._exactly(special.ndtri(p))
-
-    def cdf(self, x: Numbers) -> Numbers:
-        low, high = np.full(np.shape(x), -38.0), np.full(np.shape(x), 38.0)
-        for _ in range(60):  # halvings: 76 / 2^60 is below float64's resolution
-            middle = (low + high) / 2
-            below = self._exactly(middle) <= x
-            low, high = np.where(below, middle, low), np.where(below, high, middle)
-        return np.asarray(special.ndtr(high))
-
-    def correlation(self, latent: Numbers) -> Numbers:
-        """Covariance of two pixels whose latent normals have the given correlation."""
-        return np.asarray(self._correlation_map()(latent))
-
-    def _correlation_map(self) -> Callable:
-        """By Hermite expansion, where there is no closed form.
-
-        What the first 400 terms leave out is put on one odd term, so that the value at 1 is exact and the error
-        elsewhere is at most the power left out.
+        These are refined towards 0, 1 and the mean, and leave out tails of less than 2^-50.
         """
-        powers = hermite_powers(self._exactly(normal_nodes()[0]))
-        rest = max(self.variance() - powers[1:].sum(), 0.0)
-        return np.polynomial.Polynomial(np.concatenate([[0.0], powers[1:], [0.0, rest]]))
+        atoms = self.atoms()
+        if atoms is not None:
+            return atoms
+        share, weight = unit_nodes(40)
+        middle = float(self.cdf(np.array(self.mean())))
+        if not 0 < middle < 1:
+            raise self._contradiction()
+        p = np.concatenate([middle * share, 1 - (1 - middle) * share])
+        return self._inverted(p), np.concatenate([middle * weight, (1 - middle) * weight])
 
-    def latent_correlation(self, wanted: Numbers) -> Numbers:
-        """The inverse of :meth:`correlation`, refused out of its range."""
-        lowest, highest = self.correlation(np.array([-1.0, 1.0]))
-        if np.min(wanted) < lowest - 1e-12 or np.max(wanted) > highest + 1e-12:
-            worst = np.min(wanted) if np.min(wanted) < lowest - 1e-12 else np.max(wanted)
-            raise wrong(type(self), "correlation", float(worst), f"between {lowest:.6g} and {highest:.6g}")
-        return np.where(np.asarray(wanted) >= highest, 1.0, self._inverse(np.clip(wanted, lowest, highest)))
+    def _inverted(self, p: Numbers) -> Numbers:
+        """Where the distribution function is p; Cantelli's inequality says between which values."""
+        mean, deviation = self.mean(), np.sqrt(self.variance())
+        low, high = mean - deviation * (1 + np.sqrt(1 / p - 1)), mean + deviation * (1 + np.sqrt(p / (1 - p)))
+        found = root(lambda x, p: self.cdf(x) - p, (low, high), p)
+        if not np.all(np.isfinite(found)):
+            raise self._contradiction()
+        return found
 
-    def _inverse(self, wanted: Numbers) -> Numbers:
-        """By halving, as the correlation increases."""
-        correlation = self._correlation_map()
-        low, high = np.full(np.shape(wanted), -1.0), np.full(np.shape(wanted), 1.0)
-        for _ in range(54):
-            middle = (low + high) / 2
-            below = correlation(middle) < wanted
-            low, high = np.where(below, middle, low), np.where(below, high, middle)
-        return np.asarray((low + high) / 2)
+    def _contradiction(self) -> SettingError:
+        return setting_error(type(self), "cdf", self, "increasing from 0 to 1, with this mean and variance")
 
-
-@jax.jit
-def _mapped(marginal: AbstractNormalMap, z: Float[Array, "*any"]) -> Float[Array, "*any"]:
-    return marginal.from_normal(z)
-
-
-class Normal(AbstractNormalMap):
-    """Gaussian; excess kurtosis 0."""
-
-    def from_normal(self, z):
-        return z
-
-    def excess_kurtosis(self) -> float:
-        return 0.0
-
-    def _correlation_map(self) -> Callable:
-        return np.positive
-
-
-class Erf(AbstractNormalMap):
-    """erf(gain z), the marginal of NLGP: Gaussian at small gain, +-1 at large gain; excess kurtosis 0 to -2."""
-
-    gain: Annotated[Leaf, Setting("steepness g of erf(g z)", gt=0, typical=(0.01, 100))]
-    norm: Leaf
-
-    def __init__(self, gain):
-        (self.gain,) = validated(Erf, gain=gain)
-        self.norm = np.asarray(np.sqrt(2 / np.pi * np.arcsin(self._share())))
-
-    def _share(self) -> np.ndarray:
-        return np.asarray(2 * self.gain**2 / (1 + 2 * self.gain**2))
-
-    def from_normal(self, z):
-        return erf(jnp.asarray(self.gain, z.dtype) * z) / jnp.asarray(self.norm, z.dtype)
-
-    def _correlation_map(self) -> Callable:
-        return lambda latent: 2 / np.pi * np.arcsin(self._share() * latent) / self.norm**2
-
-    def _inverse(self, wanted: Numbers) -> Numbers:
-        return np.asarray(np.sin(np.pi / 2 * self.norm**2 * wanted) / self._share())
-
-
-class Algebraic(AbstractNormalMap):
-    """The algebraic sigmoid's law, the marginal of Kur: heavy tails at small k, close to uniform at large k."""
-
-    k: Annotated[Leaf, Setting("exponent; the variance needs k > 2, the kurtosis k > 4", gt=2, typical=(3, 30))]
-    norm: Leaf
-
-    def __init__(self, k):
-        (self.k,) = validated(Algebraic, k=k)
-        self.norm = np.asarray(np.sqrt(special.beta(3 / self.k, 1 - 2 / self.k) / self.k))
-
-    def from_normal(self, z):
-        k = jnp.asarray(self.k, z.dtype)
-        tail = jnp.maximum(normal_tail(z), jnp.finfo(z.dtype).tiny)
-        below = -jnp.expm1(k * jnp.log1p(-tail))  # 1 - u^k for u = 1 - tail, without cancellation
-        root = jnp.exp(jnp.log(below) / k)  # a power would take as long as all the rest together
-        return erf(z * np.sqrt(0.5).astype(z.dtype)) / (jnp.asarray(self.norm, z.dtype) * root)
-
-    def excess_kurtosis(self) -> float:
-        k = float(self.k)
-        if k <= 4:
+    def standard_moment(self, order: int) -> float:
+        """E|X - mean|^k, k the ``order``, in units of the standard deviation; ``inf`` where it diverges."""
+        if order == 4:
+            return self.excess_kurtosis() + 3
+        values, weights = self.nodes()
+        size = np.abs(values - self.mean()) / np.sqrt(self.variance())
+        if self.atoms() is None and _grows(size, weights, order):
             return float("inf")
-        return float(k * special.beta(5 / k, 1 - 4 / k) / special.beta(3 / k, 1 - 2 / k) ** 2 - 3)
+        return float(np.sum(weights * size**order))
+
+    def jackknife(self, count: int = 20) -> tuple["AbstractMarginal", ...]:
+        """The laws with one of ``count`` groups of values left out; none for a law that is known exactly."""
+        del count
+        return ()
 
 
-class Uniform(AbstractNormalMap):
-    """Uniform on an interval; excess kurtosis -1.2."""
-
-    def from_normal(self, z):
-        return np.sqrt(3.0).astype(z.dtype) * erf(z * np.sqrt(0.5).astype(z.dtype))
-
-    def excess_kurtosis(self) -> float:
-        return -1.2
-
-    def _correlation_map(self) -> Callable:
-        return lambda latent: 6 / np.pi * np.arcsin(latent / 2)
+def _grows(size: Numbers, weight: Numbers, order: int) -> bool:
+    """Whether ten octaves of the tail add no less to a moment than the ten before them: then it diverges."""
+    outside_in = np.argsort(-size)
+    size, weight = size[outside_in], weight[outside_in]
+    tail, terms = np.cumsum(weight), weight * size**order
+    inner, outer = (np.sum(terms[(tail > 2.0 ** (d - 10)) & (tail <= 2.0**d)]) for d in (-20, -30))
+    return bool(outer > 0.9 * inner > 0)
 
 
-class Laplace(AbstractNormalMap):
-    """Two-sided exponential; excess kurtosis 3."""
+def root(function: Callable, ends: tuple[Numbers, Numbers], parameter: Numbers, **options: Any) -> Numbers:
+    """Where a function of x and a parameter turns from negative to positive, for every parameter."""
+    from scipy.optimize.elementwise import find_root  # takes a fifth of a second, and few laws need it
 
-    def from_normal(self, z):
-        centre = -jnp.log1p(-erf(jnp.minimum(jnp.abs(z), 1) * np.sqrt(0.5).astype(z.dtype)))
-        tail = -jnp.log(jnp.maximum(normal_tail(z), jnp.finfo(z.dtype).tiny))
-        return jnp.sign(z) * jnp.where(jnp.abs(z) < 1, centre, tail) * np.sqrt(0.5).astype(z.dtype)
-
-    def excess_kurtosis(self) -> float:
-        return 3.0
+    return np.asarray(find_root(function, ends, args=(parameter,), **options).x)
 
 
-class Bernoulli(AbstractNormalMap):
-    """+1 or -1 with equal chance; excess kurtosis -2, the least there is."""
-
-    def from_normal(self, z):
-        return jnp.where(z < 0, -1, 1).astype(z.dtype)
-
-    def excess_kurtosis(self) -> float:
-        return -2.0
-
-    def _correlation_map(self) -> Callable:
-        return lambda latent: 2 / np.pi * np.arcsin(latent)
-
-    def _inverse(self, wanted: Numbers) -> Numbers:
-        return np.asarray(np.sin(np.pi / 2 * wanted))
-
-    def atoms(self) -> tuple[Numbers, Numbers]:
-        return np.array([-1.0, 1.0]), np.array([0.5, 0.5])
-
-
-class StudentT(AbstractNormalMap):
-    """Student's t, scaled to variance 1; excess kurtosis 6/(df - 4), infinite for df <= 4."""
-
-    df: Annotated[Leaf, Setting("degrees of freedom; the variance needs df > 2", gt=2, typical=(2.5, 30))]
-    table: OddTable
-
-    def __init__(self, df):
-        (self.df,) = validated(StudentT, df=df)
-        self.table = OddTable(self._magnitude)
-
-    def _magnitude(self, z: np.ndarray) -> np.ndarray:
-        """Quantile of the tail: through the centre's share near 0, and as the power law it is beyond z = 20."""
-        near, middle = np.minimum(z, 1), np.clip(z, 1, 20)
-        share = special.betaincinv(0.5, self.df / 2, special.erf(near / np.sqrt(2)))
-        centre = np.sqrt(self.df * share / (1 - share))
-        tail = -special.stdtrit(self.df, special.ndtr(-middle))
-        tail = tail * np.exp((special.log_ndtr(-middle) - special.log_ndtr(-np.maximum(z, 1))) / self.df)
-        return np.where(z < 1, centre, tail) * np.sqrt((self.df - 2) / self.df)
-
-    def from_normal(self, z):
-        return self.table(z)
-
-    def excess_kurtosis(self) -> float:
-        return float(6 / (self.df - 4)) if self.df > 4 else float("inf")
-
-
-class GeneralizedNormal(AbstractNormalMap):
-    """Density proportional to exp(-|x/a|^shape): Laplace at shape 1, Gaussian at 2, uniform at infinity."""
-
-    shape: Annotated[Leaf, Setting("exponent of |x| in the log-density", ge=0.25, le=100, typical=(0.5, 20))]
-    table: OddTable
-
-    def __init__(self, shape):
-        (self.shape,) = validated(GeneralizedNormal, shape=shape)
-        self.table = OddTable(self._magnitude)
-
-    def _magnitude(self, z: np.ndarray) -> np.ndarray:
-        a = 1 / self.shape
-        share = special.erf(np.minimum(z, 1) / np.sqrt(2))
-        first = share * special.gamma(a + 1)  # the series' first term, where its power 1/a would underflow
-        centre = np.where(first ** (1 / a) > 1e-250, special.gammaincinv(a, share) ** a, first)
-        tail = special.gammainccinv(a, special.erfc(np.maximum(z, 1) / np.sqrt(2))) ** a
-        spread = np.exp((special.gammaln(3 * a) - special.gammaln(a)) / 2)
-        return np.where(z < 1, centre, tail) / spread
-
-    def from_normal(self, z):
-        return self.table(z)
-
-    def excess_kurtosis(self) -> float:
-        a = 1 / self.shape
-        return float(np.exp(special.gammaln(5 * a) + special.gammaln(a) - 2 * special.gammaln(3 * a)) - 3)
-
-
-class Quantile(AbstractNormalMap):
-    """Any law, by its quantile function below the median and, if it is not symmetric, above it.
-
-    ``lower(p)`` takes p in (0, 1/2] and gives the quantile of p; ``upper(q)`` takes q in (0, 1/2] and gives the
-    quantile of 1 - q, default ``-lower(q)``. Tails are thus reached without rounding 1 - q to 1. The law is shifted
-    and scaled to mean 0 and variance 1, by quadrature.
-    """
-
-    lower: Callable = eqx.field(static=True)
-    upper: Callable | None = eqx.field(static=True)
-    shift: Leaf
-    scale: Leaf
-
-    def __init__(self, lower: Callable, upper: Callable | None = None):
-        if not callable(lower) or not (upper is None or callable(upper)):
-            raise wrong(
-                Quantile, "upper" if callable(lower) else "lower", upper if callable(lower) else lower, "a function"
-            )
-        self.lower, self.upper = lower, upper
-        self.shift, self.scale = np.zeros(()), np.ones(())
-        z, weight = normal_nodes()
-        core = weight > 1e-300  # beyond it quantile functions lose their last digits, and nothing is left to add
-        x, weight = self._exactly(z[core]), weight[core]
-        if not np.all(np.isfinite(x)) or np.any(np.diff(x) < -1e-9 * np.abs(x[1:])):
-            raise wrong(Quantile, "lower", lower, "a finite, increasing function on (0, 1/2]")
-        shift = np.sum(weight * x)
-        variance = np.sum(weight * (x - shift) ** 2)
-        last = weight[-1] * x[-1] ** 2
-        if not np.isfinite(variance) or variance <= 0 or last > 1e-6 * variance:
-            raise wrong(Quantile, "lower", lower, "the quantile function of a law with a finite, positive variance")
-        self.shift, self.scale = np.asarray(shift), np.asarray(np.sqrt(variance))
-
-    def from_normal(self, z):
-        tail = jnp.maximum(normal_tail(z) / 2, jnp.finfo(z.dtype).tiny)
-        above = -self.lower(tail) if self.upper is None else self.upper(tail)
-        x = jnp.where(z < 0, self.lower(tail), above)
-        return (x - jnp.asarray(self.shift, z.dtype)) / jnp.asarray(self.scale, z.dtype)
+def left_out(n: int, count: int) -> list[np.ndarray]:
+    """Which of n samples are kept when each of ``count`` random groups in turn is left out."""
+    count = min(count, n)
+    group = np.random.default_rng(0).permutation(n) % max(count, 1)
+    return [group != g for g in range(count)] if count > 1 else []
 
 
 class TwoPoint(AbstractMarginal):
@@ -345,8 +143,10 @@ class TwoPoint(AbstractMarginal):
 
 
 class Weighted(AbstractMarginal):
-    """The law of a finite set of values with weights: pixels of somebody's data, or draws from a law without a
-    closed form (``estimated``)."""
+    """The law of a finite set of ``values`` with ``weights`` (None: all alike), which need not add up to 1.
+
+    Pixels of somebody's data, or draws from a law without a closed form (``estimated``).
+    """
 
     values: Leaf
     weights: Leaf
@@ -359,17 +159,21 @@ class Weighted(AbstractMarginal):
         order = np.argsort(values)
         self.values, self.weights = values[order], weights[order] / weights.sum()
 
-    def _central(self, power: int) -> float:
-        return float(np.sum(self.weights * (self.values - self.mean()) ** power))
-
     def mean(self) -> float:
         return float(np.sum(self.weights * self.values))
 
     def variance(self) -> float:
-        return self._central(2)
+        return float(np.sum(self.weights * (self.values - self.mean()) ** 2))
 
     def excess_kurtosis(self) -> float:
-        return self._central(4) / self._central(2) ** 2 - 3
+        return self.standard_moment(4) - 3
+
+    def standard_moment(self, order: int) -> float:
+        variance = self.variance()
+        if not variance > 0:
+            raise setting_error("marginal", "values", "a constant", "values that vary")
+        size = np.abs(self.values - self.mean()) / np.sqrt(variance)
+        return float(np.sum(self.weights * size**order))
 
     def cdf(self, x: Numbers) -> Numbers:
         steps = np.concatenate([[0.0], np.cumsum(self.weights)])
@@ -378,5 +182,101 @@ class Weighted(AbstractMarginal):
     def draws(self) -> float:
         return float(self.values.size) if self.estimated else float("inf")
 
+    def nodes(self) -> tuple[Numbers, Numbers]:
+        return np.asarray(self.values), np.asarray(self.weights)
 
-MARGINALS = (Normal, Erf, Algebraic, Uniform, Laplace, Bernoulli, StudentT, GeneralizedNormal)
+    def jackknife(self, count: int = 20) -> tuple["Weighted", ...]:
+        values, weights = self.nodes()
+        return tuple(Weighted(values[k], weights[k], self.estimated) for k in left_out(values.size, count))
+
+
+class Moved(AbstractMarginal):
+    """Another law times a scale plus an offset."""
+
+    law: AbstractMarginal
+    scale: float
+    offset: float
+
+    def mean(self) -> float:
+        return self.scale * self.law.mean() + self.offset
+
+    def variance(self) -> float:
+        return self.scale**2 * self.law.variance()
+
+    def excess_kurtosis(self) -> float:
+        return self.law.excess_kurtosis()
+
+    def standard_moment(self, order: int) -> float:
+        return self.law.standard_moment(order)
+
+    @property
+    def is_gaussian(self) -> bool:
+        return self.law.is_gaussian
+
+    def draws(self) -> float:
+        return self.law.draws()
+
+    def cdf(self, x: Numbers) -> Numbers:
+        atoms = self.atoms()
+        if atoms is not None:  # compared as they are: (x - offset)/scale would round past them
+            values, chances = atoms
+            return np.append(0.0, np.cumsum(chances))[np.searchsorted(values, x, side="right")]
+        back = (np.asarray(x, float) - self.offset) / self.scale
+        return self.law.cdf(back) if self.scale > 0 else 1 - self.law.cdf(np.nextafter(back, -np.inf))
+
+    def atoms(self) -> tuple[Numbers, Numbers] | None:
+        atoms = self.law.atoms()
+        return None if atoms is None else self._moved(*atoms)
+
+    def nodes(self) -> tuple[Numbers, Numbers]:
+        return self._moved(*self.law.nodes())
+
+    def _moved(self, values: Numbers, weights: Numbers) -> tuple[Numbers, Numbers]:
+        """Values and their weights, in increasing order where they were."""
+        way = 1 if self.scale > 0 else -1
+        return (self.scale * values + self.offset)[::way], weights[::way]
+
+    def jackknife(self, count: int = 20) -> tuple["Moved", ...]:
+        return tuple(Moved(law, self.scale, self.offset) for law in self.law.jackknife(count))
+
+
+class EvenPixel(AbstractMarginal):
+    """One pixel, each as likely, of a field whose pixels are one symmetric law, moved and stretched."""
+
+    standard: AbstractMarginal
+    location: Float[np.ndarray, " pixels"]
+    power: Float[np.ndarray, " pixels"]
+
+    def _stretches(self) -> Float[np.ndarray, " pixels"]:
+        return np.sqrt(self.power / self.standard.variance())
+
+    @property
+    def is_gaussian(self) -> bool:
+        alike = np.ptp(self.power) <= 1e-12 * np.max(self.power) and np.ptp(self.location) == 0
+        return bool(self.standard.is_gaussian and alike)
+
+    def mean(self) -> float:
+        return float(np.mean(self.location))
+
+    def variance(self) -> float:
+        return float(np.mean(self.power) + np.var(self.location))
+
+    def excess_kurtosis(self) -> float:
+        apart, fourth = self.location - self.mean(), self.standard.standard_moment(4)
+        mean = np.mean(apart**4 + 6 * apart**2 * self.power + fourth * self.power**2)
+        return float(mean / self.variance() ** 2 - 3)
+
+    def standard_moment(self, order: int) -> float:
+        return super().standard_moment(order) if len(self.power) > 1 else self.standard.standard_moment(order)
+
+    def cdf(self, x: Numbers) -> Numbers:
+        total = np.zeros(np.shape(x))
+        for location, stretch in zip(self.location, self._stretches(), strict=True):
+            total += self.standard.cdf((x - location) / stretch) if stretch > 0 else x >= location
+        return total / len(self.location)
+
+    def nodes(self) -> tuple[Numbers, Numbers]:
+        values, weights = self.standard.nodes()
+        kept = weights > 1e-20  # normal nodes reach much further
+        values = self.location[:, None] + self._stretches()[:, None] * values[kept]
+        return values.ravel(), np.tile(weights[kept] / len(self.power), len(self.power))

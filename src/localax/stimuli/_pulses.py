@@ -7,10 +7,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._settings import Setting, validated, wrong
+from .._errors import setting_error
 from .._types import Key, Leaf, Row, Samples
+from ..spec import Setting, validated
 from ._base import AbstractStimulus
-from ._marginals import Bernoulli, TwoPoint
+from ._marginals import TwoPoint
+from ._normal_maps import Bernoulli
+from ._support import STATES, Support, even_support, hypercube_states
 
 RING = Setting("pixels of the ring", kind="size")
 
@@ -23,35 +26,38 @@ def _overlap(lengths: np.ndarray, size: int) -> Row:
 
 def _ring(cls: type, size) -> int:
     if not isinstance(size, int):
-        raise wrong(cls, "size", size, "a whole number >= 2 (a ring)")
+        raise setting_error(cls, "size", size, "a whole number >= 2 (a ring)")
     return size
 
 
 class SinglePulse(AbstractStimulus):
     """One run of pixels at the upper value on a ring at the lower one, start and length uniform.
 
-    With ``complement`` the two values change places with probability 1/2. Pixels are 0 and 1, or -1 and 1: the
-    variance is that of these values, not 1.
+    With ``complement`` the two values change places by a fair coin, one for each sample; the authors' runs toss one
+    for a whole batch, whose samples are then not independent. Pixels are 0 and 1, or -1 and 1: the variance is that
+    of these values, not 1.
     """
 
     size: Annotated[int, RING] = eqx.field(static=True)
     shortest: Annotated[Leaf, Setting("least length of the pulse in pixels", kind=int, ge=1, typical=(2, 4))]
     longest: Annotated[Leaf, Setting("greatest length of the pulse in pixels", kind=int, ge=1, typical=(8, 10))]
-    support: Annotated[tuple[int, int], Setting("the two values of a pixel", kind=tuple, choices=((-1, 1), (0, 1)))] = (
+    values: Annotated[tuple[int, int], Setting("the two values of a pixel", kind=tuple, choices=((-1, 1), (0, 1)))] = (
         eqx.field(static=True)
     )
     complement: Annotated[bool, Setting("whether the values change places half the time", kind=bool)] = eqx.field(
         static=True
     )
 
-    def __init__(self, size: int, shortest, longest, support: tuple[int, int] = (-1, 1), complement: bool = True):
+    def __init__(self, size: int, shortest, longest, values: tuple[int, int] = (-1, 1), complement: bool = True):
         checked = validated(
-            SinglePulse, size=size, shortest=shortest, longest=longest, support=support, complement=complement
+            SinglePulse, size=size, shortest=shortest, longest=longest, values=values, complement=complement
         )
-        self.size, self.shortest, self.longest, self.support, self.complement = checked
+        self.size, self.shortest, self.longest, self.values, self.complement = checked
         _ring(SinglePulse, self.size)
         if not self.shortest <= self.longest < self.size:
-            raise wrong(SinglePulse, "longest", longest, f"at least shortest ({shortest}) and below size ({size})")
+            raise setting_error(
+                SinglePulse, "longest", longest, f"at least shortest ({shortest}) and below size ({size})"
+            )
 
     def draw(self, key: Key, n: int, dtype) -> Samples:
         start_key, length_key, complement_key = jax.random.split(key, 3)
@@ -60,7 +66,7 @@ class SinglePulse(AbstractStimulus):
         inside = (jnp.arange(self.size, dtype=jnp.int32) - start) % self.size < length
         if self.complement:
             inside ^= jax.random.uniform(complement_key, (n, 1), jnp.float32) < 0.5
-        low, high = self.support
+        low, high = self.values
         return jnp.where(inside, jnp.asarray(high, dtype), jnp.asarray(low, dtype))
 
     def _lengths(self) -> np.ndarray:
@@ -72,22 +78,22 @@ class SinglePulse(AbstractStimulus):
         both = _overlap(lengths, self.size) / (self.size * len(lengths))
         # A complement keeps "equal or not", and makes the mean 1/2 whatever the pulse.
         product = (0.5 - share + both) - 0.25 if self.complement else both - share**2
-        return float(self.support[1] - self.support[0]) ** 2 * product
+        return float(self.values[1] - self.values[0]) ** 2 * product
 
     @property
     def marginal(self) -> TwoPoint:
         share = 0.5 if self.complement else self._lengths().mean() / self.size
-        return TwoPoint(np.array(self.support[0], float), np.array(self.support[1], float), np.array(share))
+        return TwoPoint(np.array(self.values[0], float), np.array(self.values[1], float), np.array(share))
 
     @property
     def sign_symmetric(self) -> bool:
-        return self.complement and self.support == (-1, 1)
+        return self.complement and self.values == (-1, 1)
 
-    @classmethod
-    def pair(cls, size: int) -> tuple["SinglePulse", "SinglePulse"]:
-        """Pulses of 5-10% and of 20-25% of the ring, as in the authors' runs."""
-        short, long = (size // 20 + 1, size // 10), (size // 5 + 1, size // 4)
-        return cls(size, min(short), max(short)), cls(size, min(long), max(long))
+    def support(self) -> Support:
+        n, (low, high) = self.size, self.values
+        inside = np.stack([(np.arange(n) - start) % n < length for length in self._lengths() for start in range(n)])
+        inside = np.concatenate([inside, ~inside]) if self.complement else inside
+        return even_support(np.where(inside, float(high), float(low)))
 
 
 class BlockPulse(AbstractStimulus):
@@ -102,7 +108,7 @@ class BlockPulse(AbstractStimulus):
     def __init__(self, size: int, length):
         self.size, self.length = validated(BlockPulse, size=size, length=length)
         if self.length > _ring(BlockPulse, self.size):
-            raise wrong(BlockPulse, "length", length, f"a whole number from 1 to size ({size})")
+            raise setting_error(BlockPulse, "length", length, f"a whole number from 1 to size ({size})")
 
     def draw(self, key: Key, n: int, dtype) -> Samples:
         offset_key, sign_key = jax.random.split(key)
@@ -119,6 +125,9 @@ class BlockPulse(AbstractStimulus):
     def marginal(self) -> Bernoulli:
         return Bernoulli()
 
-    @classmethod
-    def pair(cls, size: int) -> tuple["BlockPulse", "BlockPulse"]:
-        return cls(size, 2), cls(size, min(6, size))
+    def support(self) -> Support | None:
+        n, blocks = self.size, -(-self.size // int(self.length))
+        if n * 2**blocks > STATES:
+            return None
+        which = (np.arange(n) + np.arange(n)[:, None]) % n // int(self.length)
+        return even_support(hypercube_states(blocks)[:, which].reshape(-1, n))

@@ -1,11 +1,12 @@
-"""Results on disk: one folder per run, named by a hash of the settings that made it.
+"""Results on disk: one folder per result, named by a hash of what decides it.
 
-A folder has its ``run.json`` only when it is complete, so "it is there" means "it is done". Everything inside
-is JSON, ``.npz`` and whatever files the caller adds; nothing is pickled and there is no database, so folders
-can be copied, synchronised and deleted with the tools of the system.
+A folder's ``run.json`` names the files that count and is written last and at one stroke, so "it is there" means "it is
+done", and putting a new one in its place is a swap that nobody can see halfway. Everything inside is JSON, ``.npz`` and
+whatever files the caller adds; nothing is pickled and there is no database, so folders can be copied, synchronised and
+deleted with the tools of the system.
 """
 
-from ._run import Run, Skipped, spec_hash
+from ._run import Run, Runs, Unfinished, identity_hash
 from ._store import Listing, Store
 
-__all__ = ["Listing", "Run", "Skipped", "Store", "spec_hash"]
+__all__ = ["Listing", "Run", "Runs", "Store", "Unfinished", "identity_hash"]

@@ -1,4 +1,4 @@
-"""What is known of a stored run without opening its arrays: ``run.json``, the mark of a finished folder."""
+"""What is known of a stored result without opening its files: ``run.json``, the mark of a finished folder."""
 
 import datetime
 import hashlib
@@ -10,82 +10,88 @@ from pathlib import Path
 from typing import Any
 
 from .._disk import canonical, libraries, plain
+from .._errors import SettingError, setting_error
+from .._text import table
 
 MARK = "run.json"
-TRAJECTORY = "trajectory.npz"
-_FORMAT = 1
+_FORMAT = 2
 _HASH = re.compile(r"[0-9a-f]{16}")
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._ +-]{0,99}")
+_FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,60}(\.[A-Za-z0-9]{1,10})?")
 
 
-def spec_hash(settings: Mapping[str, Any]) -> str:
-    """The name that settings give to a run: the first 16 hex digits of the sha256 of their canonical JSON.
+def identity_hash(identity: Mapping[str, Any]) -> str:
+    """The name that an **identity** gives to a result: 16 hex digits of the sha256 of its canonical JSON.
 
-    The order of the keys does not matter and numpy scalars count as Python's. The type of a number does: 1
-    and 1.0 are two settings, so let one pydantic model turn every setting into its declared type first.
+    The order of the keys does not matter and numpy scalars count as Python's. The type of a number does: 1 and 1.0 are
+    two identities, so an identity is taken from built objects, whose settings have the types that they declare.
     """
-    return hashlib.sha256(canonical(settings).encode()).hexdigest()[:16]
+    return hashlib.sha256(canonical(identity).encode()).hexdigest()[:16]
 
 
 def is_hash(name: str) -> bool:
     return _HASH.fullmatch(name) is not None
 
 
-def checked_name(name: str) -> str:
-    """A name that can only mean something directly inside its folder."""
-    if not _NAME.fullmatch(name) or ".." in name or name[-1] in ". ":
-        rule = "1 to 100 letters, digits, spaces or . _ + -, starting with a letter or digit, without '..'"
-        raise ValueError(f"name must be {rule}, got {name[:120]!r}")
+def checked_file(name: str) -> str:
+    """A name that can only mean a file directly inside its folder."""
+    if not isinstance(name, str) or not _FILE.fullmatch(name) or name == MARK:
+        raise setting_error("store", "a file", name, f"named by letters, digits, _ and -, one ending, not {MARK}")
     return name
 
 
 @dataclass(frozen=True)
 class Run:
-    """A finished run: its folder's name, its settings and their hash, its size in bytes, each file's sha256.
+    """A finished result: its name, when and by what it was made, and its files.
 
-    ``created`` is in UTC, ISO 8601; ``kind`` is the caller's word for what was run; ``status`` is the
-    trajectory's.
+    ``name`` is the hash of its ``identity``, which is all that decides it; ``created`` is in UTC, ISO 8601; ``kind`` is
+    what was run, ``title`` what it is in a few words; ``size`` counts bytes; ``status`` is the trajectory's, where
+    there is one; ``libraries`` are those it was made with, by name and version; ``files`` has for each file its name on
+    disk.
     """
 
     name: str
-    hash: str
     created: str
     kind: str
-    settings: dict[str, Any]
+    title: str
+    identity: dict[str, Any]
     size: int
     status: tuple[str, ...]
     libraries: dict[str, str]
     files: dict[str, str]
 
-    @property
-    def interrupted(self) -> bool:
-        """Whether some seed was stopped before its end, so that the run is worth taking up again."""
-        return any(word.startswith("interrupted") for word in self.status)
+    def __str__(self) -> str:
+        return f"{self.name:<17} {self.created[:19]} {self.size / 2**20:8.1f} MB  {self.kind:<11} {self.title}"
+
+
+class Runs(list[Run]):
+    """Stored results, which list themselves in a notebook."""
+
+    def __repr__(self) -> str:
+        return "\n".join(map(str, self)) or "no runs stored"
+
+    def _repr_html_(self) -> str:
+        rows = [(run.name, run.created[:19], f"{run.size / 2**20:.1f} MB", run.kind, run.title) for run in self]
+        return table(rows, ("run", "made (UTC)", "size", "kind", "what"), f"{len(rows)} runs")
 
 
 @dataclass(frozen=True)
-class Skipped:
-    """Something in the store's folder that is no finished run, and why."""
+class Unfinished:
+    """A folder of the store, by its ``name``, that holds no finished result.
+
+    ``reason``: why, in words. ``request``: what would finish it, if known.
+    """
 
     name: str
     reason: str
+    request: dict[str, Any] | None = None
 
 
 def describe(
-    name: str, settings: Mapping[str, Any], kind: str, status: tuple[str, ...], files: Mapping[str, bytes]
+    identity: Mapping[str, Any], kind: str, title: str, status: tuple[str, ...], files: dict[str, str], size: int
 ) -> Run:
-    """The record of a run that is about to be written."""
-    return Run(
-        name=name,
-        hash=spec_hash(settings),
-        created=datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds"),
-        kind=kind,
-        settings=plain(settings),
-        size=sum(map(len, files.values())),
-        status=status,
-        libraries=libraries(),
-        files={file: hashlib.sha256(data).hexdigest() for file, data in files.items()},
-    )
+    """The record of a result that is about to be marked as finished."""
+    now = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
+    return Run(identity_hash(identity), now, kind, title, plain(identity), size, status, libraries(), files)
 
 
 def to_json(run: Run) -> bytes:
@@ -94,30 +100,40 @@ def to_json(run: Run) -> bytes:
 
 
 def read_run(folder: Path) -> Run:
-    """The record of a folder, or a ValueError that says why it is no finished run."""
+    """The record of a folder, or a SettingError that says why it is no finished result."""
+    while True:
+        mark = _mark(folder)
+        try:
+            return _checked(folder, mark)
+        except SettingError:
+            if _mark(folder) == mark:  # else it was replaced, and its old files removed, while this looked
+                raise
+
+
+def _mark(folder: Path) -> bytes:
     if folder.is_symlink() or not folder.is_dir():
-        raise ValueError("not a folder of its own")
+        raise SettingError("not a folder of its own")
     if (folder / MARK).is_symlink() or not (folder / MARK).is_file():
-        raise ValueError(f"has no {MARK}: half-written, or not a run")
+        raise SettingError(f"has no {MARK}: half-written, or no result")
     try:
-        run = _parsed((folder / MARK).read_bytes())
-        size = sum(_size(folder, file) for file in run.files)
-    except (
-        OSError,
-        RecursionError,
-        KeyError,
-        TypeError,
-        AttributeError,
-        UnicodeDecodeError,
-        json.JSONDecodeError,
-    ):
-        raise ValueError(f"has a {MARK} that cannot be read, or lacks a file that it lists") from None
+        return (folder / MARK).read_bytes()
+    except OSError:
+        raise SettingError(f"has a {MARK} that cannot be read") from None
+
+
+def _checked(folder: Path, mark: bytes) -> Run:
+    """The record that a mark holds, if all that it lists is there."""
+    try:
+        run = _parsed(mark)
+        size = sum(_size(folder, file) for file in run.files.values())
+    except SettingError:
+        raise
+    except (OSError, RecursionError, KeyError, TypeError, AttributeError, ValueError):
+        raise SettingError(f"has a {MARK} that cannot be read, or lacks a file that it lists") from None
     if size != run.size:
-        raise ValueError(f"holds {size} bytes, not the {run.size} that {MARK} lists")
-    if run.hash != spec_hash(run.settings) or (is_hash(folder.name) and folder.name != run.hash):
-        raise ValueError("has a name or settings that do not fit its hash")
-    if run.name != folder.name:
-        raise ValueError(f"was saved as {run.name!r} and renamed")
+        raise SettingError(f"holds {size} bytes, not the {run.size} that {MARK} lists")
+    if not folder.name == run.name == identity_hash(run.identity):
+        raise SettingError("has a name that does not fit its identity")
     return run
 
 
@@ -125,17 +141,17 @@ def _parsed(data: bytes) -> Run:
     values = json.loads(data)
     number = values.pop("format")
     if number != _FORMAT:
-        raise ValueError(f"has format {number}, this Localax reads {_FORMAT}")
-    texts = (*(values[key] for key in ("name", "hash", "created", "kind")), *values["status"])
-    texts = (*texts, *values["libraries"].values(), *values["files"].values())
+        raise SettingError(f"has format {number}, this Localax reads {_FORMAT}; run it again")
+    texts = (*(values[key] for key in ("name", "created", "kind", "title")), *values["status"])
+    texts = (*texts, *values["libraries"].values(), *values["files"].keys())
     if not all(isinstance(text, str) for text in texts) or not isinstance(values["size"], int):
         raise TypeError(MARK)
-    plain(values["settings"]).keys()  # a table, and finite
+    plain(values["identity"]).keys()  # a table, and finite
     return Run(**(values | {"status": tuple(values["status"])}))
 
 
 def _size(folder: Path, file: str) -> int:
-    path = folder / checked_name(file)
+    path = folder / checked_file(file)
     if path.is_symlink() or not path.is_file():
         raise FileNotFoundError(file)
     return path.stat().st_size

@@ -1,240 +1,241 @@
-"""The store: a folder of runs that many processes may write to and read from at once, without locks.
+"""The store: a folder of results that many processes may write to and read from at once, without locks.
 
-A run is written into a temporary folder beside its place and then renamed, which the system does at one
-stroke. Whoever lists, loads or waits for it therefore sees all of it or nothing.
+A writer puts its files beside the old ones under names of its own and then replaces ``run.json``, which the system does
+at one stroke. Whoever lists or loads therefore sees all of the old result or all of the new one.
 """
 
-import errno
-import hashlib
+import datetime
+import json
 import os
 import secrets
 import shutil
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .._disk import StrPath, sync_folder, write_atomically
-from .._trajectory import Trajectory, load
-from ._run import (
-    MARK,
-    TRAJECTORY,
-    Run,
-    Skipped,
-    checked_name,
-    describe,
-    is_hash,
-    read_run,
-    spec_hash,
-    to_json,
-)
+from .._disk import StrPath, canonical, write_atomically
+from .._errors import SettingError, setting_error, unknown
+from ..trajectory import Trajectory, load
+from ._run import MARK, Run, Runs, Unfinished, checked_file, describe, identity_hash, is_hash, read_run, to_json
 
-_TRIES = 20
-_TEMPORARY = ".writing-"
+TRAJECTORY = "trajectory.npz"
+_SCRATCH, _REQUEST = "scratch", "request.json"
+_TRIES = 5
 
 
 @dataclass(frozen=True)
 class Listing:
-    """All that lies in a store: the runs, oldest first, and what was passed over."""
+    """All that lies in a store.
+
+    ``runs``: results, oldest first. ``unfinished``: what was begun and not finished. ``foreign``: names of what is none
+    of its own.
+    """
 
     runs: tuple[Run, ...]
-    skipped: tuple[Skipped, ...]
+    unfinished: tuple[Unfinished, ...]
+    foreign: tuple[str, ...]
 
 
 class Store:
-    """Runs in the folder ``root``: by default ``$LOCALAX_HOME``, else ``./localax-results``.
+    """Results in the folder ``root``: by default ``$LOCALAX_HOME``, else ``./localax-results``.
 
-    A run is addressed by its settings (its folder is then their `spec_hash`) or by a name of the caller's
-    choice. The root is made by the first `save`.
+    A result is addressed by its identity, or by the hash of it or the beginning of that. The root is made by the first
+    `save`.
     """
 
     def __init__(self, root: StrPath | None = None) -> None:
         self.root = Path(root or os.environ.get("LOCALAX_HOME") or "localax-results").expanduser().absolute()
 
-    def folder(self, run: Mapping[str, Any] | str) -> Path:
-        """Where a run is or will be.
+    def folder(self, identity: Mapping[str, Any]) -> Path:
+        """Where the result of this **identity** is or will be."""
+        return self._at(identity_hash(identity))
 
-        Until the run is saved, the folder of a hash is free for what leads up to it, such as checkpoints;
-        `save` replaces all of it.
-        """
-        path = self.root / (checked_name(run) if isinstance(run, str) else spec_hash(run))
+    def _at(self, name: str) -> Path:
+        path = self.root / name
         if path.is_symlink():
-            raise ValueError(f"{path}: is a link, which a store does not follow; remove it or use another name")
+            raise SettingError(f"{path}: is a link, which a store does not follow; remove it")
         return path
 
-    def finished(self, run: Mapping[str, Any] | str) -> bool:
-        """Whether the run is stored and none of its seeds was interrupted."""
+    def finished(self, identity: Mapping[str, Any]) -> bool:
+        """Whether the result of this **identity** is stored, whole."""
         try:
-            return not read_run(self.folder(run)).interrupted
-        except ValueError:
+            read_run(self.folder(identity))
+        except SettingError:
             return False
+        return True
 
     def save(
         self,
-        run: Mapping[str, Any] | str,
-        trajectory: Trajectory | None = None,
-        files: Mapping[str, bytes] | None = None,
+        identity: Mapping[str, Any],
+        files: Mapping[str, bytes],
         *,
         kind: str = "train",
+        title: str = "",
+        status: tuple[str, ...] = (),
+        replace: bool = False,
     ) -> Path:
-        """Store a run, all of it at once, and return its folder.
+        """Store a result, all of it at once, and return its folder.
 
-        Under settings the first finished run stays (equal settings mean an equal run), only an interrupted or
-        half-written one is replaced. Under a name the settings are the trajectory's, and only an
-        interrupted run of the same settings is replaced: a name that holds anything else is refused.
+        **identity**: all that decides it, as JSON. **files**: its bytes by file name. **kind**: what was run.
+        **title**: what it is in a few words. **status**: the trajectory's, where there is one. A finished one stays
+        (equal identities mean equal results) unless ``replace``; then the new one takes its place at one stroke. What a
+        run kept on its way is cleared.
         """
-        target = self.folder(run)
-        if isinstance(run, str) and is_hash(run):
-            raise ValueError(f"name must not look like a hash, got {run!r}; give the settings instead")
-        contents = _contents(trajectory, files or {})
-        settings = run if not isinstance(run, str) else trajectory.settings if trajectory else {}
-        status = trajectory.status if trajectory else ()
-        record = describe(target.name, settings, kind, status, contents)
-        with self._temporary() as made:
-            for file, data in (contents | {MARK: to_json(record)}).items():
-                write_atomically(made / file, data)
-            _settle(made, target, record)
-        return target
+        folder = self.folder(identity)
+        for file in files:
+            checked_file(file)
+        if self.finished(identity) and not replace:
+            return folder
+        if folder.exists() and not folder.is_dir():
+            raise SettingError(f"{folder}: is in the way and no folder; remove it")
+        mine = secrets.token_hex(4)
+        written = {file: _own_name(file, mine) for file in files}
+        mark = to_json(describe(identity, kind, title, status, written, sum(map(len, files.values()))))
+        try:
+            for file, data in files.items():
+                write_atomically(folder / written[file], data)
+            old = _marked(folder)
+            write_atomically(folder / MARK, mark)
+        except BaseException:
+            _forget(folder, mine)
+            raise
+        for token in old:
+            _forget(folder, token)
+        shutil.rmtree(folder / _SCRATCH, ignore_errors=True)
+        return folder
 
     def load(self, ref: str) -> Trajectory:
-        """The trajectory of a run, by its name, its hash or the beginning of either."""
+        """The trajectory of a result; **ref** is its name or the beginning of it."""
         run = self.find(ref)
         return load(self.read(run.name, TRAJECTORY), name=str(self.root / run.name / TRAJECTORY))
 
     def read(self, ref: str, file: str) -> bytes:
-        """One file of a run, checked against the checksum that was stored with it."""
-        run = self.find(ref)
-        path = self.root / run.name / checked_name(file)
-        if file not in run.files:
-            raise ValueError(f"run {run.name!r} has no file {file!r}; it has {', '.join(run.files) or 'none'}")
-        data = path.read_bytes()
-        if hashlib.sha256(data).hexdigest() != run.files[file]:
-            raise ValueError(
-                f"{path}: altered since it was saved, its checksum does not fit; remove the run and redo it"
-            )
-        return data
+        """The bytes of one **file** of a result; **ref** is its name or the beginning of it."""
+        for _ in range(_TRIES):  # it may be replaced between looking and reading
+            run = self.find(ref)
+            if file not in run.files:
+                raise SettingError(f"run {run.name!r} has no file {file!r}; it has {', '.join(run.files) or 'none'}")
+            with suppress(FileNotFoundError):
+                return (self.root / run.name / run.files[file]).read_bytes()
+        raise SettingError(f"run {ref!r} kept being replaced while it was read; read it again")
 
     def find(self, ref: str) -> Run:
-        """The run that a name, a hash or the beginning of either means."""
-        path = self.folder(ref)
-        if path.is_dir():
-            try:
-                return read_run(path)
-            except ValueError as error:
-                raise ValueError(f"{path}: {error}") from error
-        matches = [run for run in self.list() if run.name.startswith(ref) or run.hash.startswith(ref)]
-        if len(matches) != 1:
-            found = f"is the beginning of {', '.join(run.name for run in matches[:5])}" if matches else "is no run"
-            raise ValueError(f"{ref!r} {found} in {self.root}; give the name or hash of one that is listed there")
-        return matches[0]
+        """The result that **ref** means: its name of 16 hex digits, or the beginning of it where that is enough."""
+        if not isinstance(ref, str) or not ref or len(ref) > 16 or set(ref) - set("0123456789abcdef"):
+            raise setting_error(
+                "store", "a run", ref, "called by the 16 digits that `localax runs` lists, or the first"
+            )
+        names = [path.name for path in self._folders() if path.name.startswith(ref)]
+        if not names:
+            raise unknown("run", ref, [run.name for run in self.runs()] or ["(none is stored)"])
+        if len(names) > 1:
+            raise SettingError(f"{ref!r} is the beginning of {', '.join(names[:5])}; give more of it")
+        try:
+            return read_run(self._at(names[0]))
+        except SettingError as error:
+            raise SettingError(f"{self.root / names[0]}: {error}") from error
 
-    def list(self) -> list[Run]:
-        """The finished runs, oldest first."""
-        return [*self.scan().runs]
+    def _folders(self) -> list[Path]:
+        return [path for path in sorted(self.root.iterdir()) if is_hash(path.name)] if self.root.is_dir() else []
+
+    def runs(self) -> Runs:
+        """The finished results, oldest first."""
+        return Runs(self.scan().runs)
 
     def scan(self) -> Listing:
-        """The finished runs, and what else lies there with the reason why it is none."""
-        runs, skipped = [], []
-        for folder in sorted(self.root.iterdir()) if self.root.is_dir() else []:
+        """Finished results, unfinished ones with the reason, and names that are not the store's own."""
+        runs, unfinished = [], []
+        for folder in self._folders():
             try:
-                runs.append(_readable(folder))
-            except ValueError as error:
-                skipped.append(Skipped(folder.name, str(error)))
-        return Listing(tuple(sorted(runs, key=lambda run: (run.created, run.name))), tuple(skipped))
+                runs.append(read_run(folder))
+            except SettingError as error:
+                unfinished.append(Unfinished(folder.name, str(error), self.request(folder.name)))
+        foreign = [path.name for path in self.root.iterdir() if not is_hash(path.name)] if self.root.is_dir() else []
+        ordered = sorted(runs, key=lambda run: (run.created, run.name))
+        return Listing(tuple(ordered), tuple(unfinished), tuple(sorted(foreign)))
+
+    # What a run keeps on its way -------------------------------------------------------------------------------------
+
+    def scratch(self, identity: Mapping[str, Any], request: Mapping[str, Any]) -> Path:
+        """A folder for what leads up to a result, such as checkpoints; cleared when the result is saved.
+
+        **identity**: of the result. **request**: what was asked for, as JSON; kept in the folder.
+        """
+        folder = self.folder(identity) / _SCRATCH
+        write_atomically(folder / _REQUEST, (canonical(request, "request") + "\n").encode())
+        return folder
+
+    def request(self, name: str) -> dict[str, Any] | None:
+        """What was asked for in the unfinished folder **name**, if it says so."""
+        with suppress(OSError, ValueError, RecursionError):
+            found = json.loads((self.root / name / _SCRATCH / _REQUEST).read_text())
+            return found if isinstance(found, dict) else None
+        return None
+
+    # Forgetting ------------------------------------------------------------------------------------------------------
 
     def remove(self, name: str) -> None:
-        """Delete a run by its full name or hash; what is neither a run nor named like one is refused."""
-        path = self.folder(name)
-        if not path.is_dir():
-            raise ValueError(f"{name!r} is no run in {self.root}; give the full name of one that is listed there")
-        if not is_hash(name):
-            _refuse_foreign(path)
-        with self._temporary() as aside:
-            os.replace(path, aside)  # noqa: PTH105 (gone at one stroke, deleted at leisure)
+        """Delete a result, finished or not, by its full **name**."""
+        if not is_hash(name) or not (self.root / name).exists():
+            raise unknown("run", name, [path.name for path in self._folders()] or ["(none is stored)"])
+        folder = self._at(name)
+        (folder / MARK).unlink(missing_ok=True)  # from here on it is not there
+        _delete(folder)
 
-    @contextmanager
-    def _temporary(self) -> Iterator[Path]:
-        """A new empty folder beside the runs, gone at the end if it is still there."""
-        folder = self.root / f"{_TEMPORARY}{secrets.token_hex(8)}"
-        folder.mkdir(parents=True)
-        try:
-            yield folder
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
+    def older(self, days: float | int) -> Runs:
+        """Results made longer ago than so many **days**."""
+        limit = (datetime.datetime.now(datetime.UTC) - datetime.timedelta(days=days)).isoformat(timespec="milliseconds")
+        return Runs(run for run in self.runs() if run.created < limit)
 
+    def discard(self, path: Path) -> None:
+        """Delete one of the `leftovers`, by its **path**."""
+        if path.parent != self.root and path.parent.parent != self.root:
+            raise setting_error("store", "a leftover", str(path), f"inside {self.root}")
+        _delete(path)
 
-def _contents(trajectory: Trajectory | None, files: Mapping[str, bytes]) -> dict[str, bytes]:
-    for file in files:
-        if checked_name(file) in (MARK, TRAJECTORY):
-            raise ValueError(f"files: {file!r} is the store's own name; choose another")
-    return {**files, **({TRAJECTORY: trajectory.to_bytes()} if trajectory else {})}
+    def leftovers(self, seconds: float | int = 3600) -> list[Path]:
+        """What killed writers left: unlisted files of finished results, and unfinished ones that hold no checkpoint.
 
-
-def _readable(folder: Path) -> Run:
-    if folder.name.startswith(_TEMPORARY):
-        raise ValueError("being written, or left by a writer that was killed; without one it can be deleted")
-    return read_run(folder)
+        Only what has not changed for so many **seconds**: a writer may still be at it.
+        """
+        old = time.time() - seconds
+        return [path for folder in self._folders() for path in _unlisted(folder) if path.stat().st_mtime < old]
 
 
-def _refuse_foreign(folder: Path) -> None:
+def _own_name(file: str, token: str) -> str:
+    stem, dot, ending = file.partition(".")
+    return f"{stem}-{token}{dot}{ending}"
+
+
+def _marked(folder: Path) -> set[str]:
+    """The tokens of the files that the mark lists."""
     try:
-        read_run(folder)
-    except ValueError as error:
-        raise ValueError(f"{folder}: {error}; it may be somebody else's and is left alone") from error
+        return {Path(file).stem.rpartition("-")[2] for file in read_run(folder).files.values()}
+    except SettingError:
+        return set()
 
 
-def _settle(made: Path, target: Path, record: Run) -> None:
-    """Put a complete folder in its place; where another writer was faster, look again who has precedence."""
-    for _ in range(_TRIES):
-        if os.path.lexists(target) and _stays(target, record):
-            return None
-        try:
-            return _swap(made, target)
-        except OSError as error:
-            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
-                raise
-    raise ValueError(f"{target}: other writers kept replacing it {_TRIES} times; save it again")
+def _forget(folder: Path, token: str) -> None:
+    """Delete the files of one writer, and the folder if that leaves it empty; others' files stay."""
+    for path in folder.glob(f"*-{token}.*") if folder.is_dir() else ():
+        path.unlink(missing_ok=True)
+    with suppress(OSError):
+        folder.rmdir()
 
 
-def _stays(target: Path, record: Run) -> bool:
-    """Whether what is at the target has precedence over the new run; refused where it may not be replaced."""
-    if target.is_symlink() or target.is_file():
-        raise ValueError(f"{target}: is in the way and no folder; remove it or use another name")
-    old = _patient_read(target)
-    if old is None and not is_hash(target.name) and target.exists():
-        _refuse_foreign(target)
-    if old is None:
-        return False
-    if old.hash == record.hash and old.interrupted:
-        return False
-    if not is_hash(target.name) and (old.hash, old.files) != (record.hash, record.files):
-        raise ValueError(f"{target}: already holds another run; remove it or use another name")
-    return True
-
-
-def _patient_read(folder: Path) -> Run | None:
-    """The run in a folder, if any; a failure counts only if it lasts: another writer may be renaming."""
-    for _ in range(3):
-        with suppress(ValueError):
-            return read_run(folder)
-        time.sleep(0.01)
-    return None
-
-
-def _swap(made: Path, target: Path) -> None:
-    """Rename the new folder into place; an old one stands aside until then, and returns if that fails."""
-    aside = made.with_name(f"{made.name}-old")
-    with suppress(FileNotFoundError):
-        os.replace(target, aside)  # noqa: PTH105
+def _unlisted(folder: Path) -> list[Path]:
     try:
-        os.replace(made, target)  # noqa: PTH105
-    except OSError:
-        with suppress(OSError):
-            os.replace(aside, target)  # noqa: PTH105
-        raise
-    finally:
-        if target.exists():  # else the old folder is all there is
-            shutil.rmtree(aside, ignore_errors=True)
-    sync_folder(target.parent)
+        listed = {MARK, *read_run(folder).files.values()}
+    except SettingError:
+        return [] if (folder / _SCRATCH).is_dir() or folder.is_symlink() else [folder]
+    return [path for path in folder.iterdir() if path.name not in listed and path.suffix in (".npz", ".json", ".tmp")]
+
+
+def _delete(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)

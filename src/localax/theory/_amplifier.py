@@ -17,13 +17,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import erf
 
+from .._errors import setting_error
 from .._math import unit_nodes
-from .._settings import Number, wrong
+from .._text import call, readable, table
 from .._types import Array, Float
-from ..stimuli import AbstractMarginal, AbstractStimulus, Empirical
-from ..stimuli._marginals import Weighted
-from ._law import Law, groups_of, is_gaussian, law_of, root
-from ._x64 import require_x64
+from ..spec import Number
+from ..stimuli import AbstractMarginal, AbstractStimulus
+from ._float64 import in_float64
+from ._pixel_law import PixelLaw, pixel_law, root
 
 SLOPE = math.sqrt(2 / math.pi)
 """phi'(0), the same for every law and every variance."""
@@ -36,8 +37,15 @@ LOW, HIGH = math.log(1e-9), math.log(1e7)
 Reals = Float[Array, "..."]
 
 
+def _reals(a: Any) -> Reals:
+    """Numbers in the type JAX works in: float64 in every call of this room, the caller's own inside of a trace."""
+    return jnp.asarray(a, dtype=float)
+
+
 class AbstractShape(eqx.Module):
     """The amplifier of a law of variance 1, as a function of r in (-1, 1)."""
+
+    __repr__ = readable
 
     @abc.abstractmethod
     def __call__(self, r: Reals) -> Reals: ...
@@ -87,7 +95,7 @@ def _sum(magnitude: Reals, weight: Reals, r: Reals) -> Reals:
     return values.reshape(r.shape)
 
 
-def _stacked(laws: tuple[Law, ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _stacked(laws: tuple[PixelLaw, ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Nodes, weights and scales of several laws, filled up to one length by nodes of weight 0."""
     longest = max(law.magnitude.size for law in laws)
     fill = [(0, longest - law.magnitude.size) for law in laws]
@@ -123,7 +131,7 @@ class Table(AbstractShape):
         return r * (value[i] + u * (rise + (1 - u) * bend))
 
 
-def _table(law: Law) -> Table:
+def _table(law: PixelLaw) -> Table:
     t = np.exp(LOW + np.arange(int((HIGH - LOW) * STEPS) + 2) / STEPS)
     phi, change = law.amplify(t)
     norm = np.sqrt(1 + t**2)
@@ -131,11 +139,31 @@ def _table(law: Law) -> Table:
 
 
 class Amplifier(eqx.Module):
-    """phi, as a function of arrays that compiles, maps and differentiates; odd, with limit E|X| at +-s."""
+    """phi, as a function of arrays that compiles, maps and differentiates; odd, with limit E|X| at +-s.
+
+    :func:`amplifier` makes it. ``shape``: phi in units of s, as a function of r = a/s. ``law``: the pixel's law behind
+    it, as nodes and moments. ``groups``: for a law of samples, that law with one group of them left out after the
+    other, from which the standard error comes; empty where the law is known exactly.
+    """
 
     shape: AbstractShape
-    law: Law
-    groups: tuple[Law, ...] = ()
+    law: PixelLaw
+    groups: tuple[PixelLaw, ...] = ()
+
+    def __repr__(self) -> str:
+        facts = {"scale": self.scale, "limit": self.limit, "excess_kurtosis": self.law.fourth - 3}
+        return call("Amplifier", {"form": type(self.shape)} | {name: round(fact, 4) for name, fact in facts.items()})
+
+    def _repr_html_(self) -> str:
+        crossing = self.crossing()
+        rows = [
+            ("standard deviation s of a pixel", f"{self.scale:.4g}"),
+            ("limit E|X| at a = s", f"{self.limit:.4g}"),
+            ("excess kurtosis", f"{self.law.fourth - 3:.4g}"),
+            ("index: area above its tangent", f"{self.index():+.4g}"),
+            ("crosses its tangent at", "nowhere" if crossing is None else f"a = {crossing:.4g}"),
+        ]
+        return table(rows, caption=f"Amplifier phi ({type(self.shape).__name__})")
 
     @property
     def scale(self) -> float:
@@ -147,35 +175,42 @@ class Amplifier(eqx.Module):
         """E|X|, the value at a = s."""
         return self.law.first * self.law.scale
 
+    @in_float64
     def __call__(self, a: Any) -> Reals:
-        return self.scale * self.shape(jnp.asarray(a, jnp.float64) / self.scale)
+        """phi at ``a``, a number or an array of them."""
+        return self.scale * self.shape(_reals(a) / self.scale)
 
+    @in_float64
     def slope(self, a: Any) -> Reals:
-        """phi'(a), by automatic differentiation."""
-        a = jnp.asarray(a, jnp.float64)
+        """phi'(a), by automatic differentiation, at any array ``a`` of numbers in (-s, s)."""
+        a = _reals(a)
         return jax.jvp(self, (a,), (jnp.ones_like(a),))[1]
 
+    @in_float64
     def elasticity(self, a: Any) -> Reals:
-        """a phi'(a)/phi(a): how much faster than in proportion phi grows; the criterion of C8 rests on it."""
-        a = jnp.asarray(a, jnp.float64)
+        """``a phi'(a)/phi(a)``: how much faster than in proportion phi grows; 1 at 0. C8's criterion rests on it."""
+        a = _reals(a)
         near = jnp.where(a == 0, 1.0, a)
         return jnp.where(a == 0, 1.0, near * self.slope(near) / self(near))
 
     def taylor(self, order: int = 3) -> "Amplifier":
-        """The expansion to order 1, 3 or 5: slope sqrt(2/pi), then (3 - kappa)/6 (Lemma B.1 with B-02 and B-04)."""
+        """The expansion to ``order`` 1, 3 or 5: slope sqrt(2/pi), then (3 - kappa)/6 (Lemma B.1 with B-02 and B-04)."""
         fourth, sixth = self.law.fourth, self.law.sixth
         terms = {1: (1.0,), 3: (1.0, (3 - fourth) / 6), 5: (1.0, (3 - fourth) / 6, 3 / 8 - fourth / 4 + sixth / 40)}
         if order not in terms:
-            raise wrong("taylor", "order", order, "1, 3 or 5")
+            raise setting_error("taylor", "order", order, "1, 3 or 5")
         if not np.all(np.isfinite(terms[order])):
             highest = 1 if math.isinf(fourth) else 3
-            raise wrong("taylor", "order", order, f"at most {highest}, as the next moment of this law is infinite")
+            raise setting_error(
+                "taylor", "order", order, f"at most {highest}, as the next moment of this law is infinite"
+            )
         return Amplifier(Odd(tuple(SLOPE * c for c in terms[order])), self.law)
 
     def tabulated(self) -> "Amplifier":
         """The same, from a table where it has no closed form: fast for a large ring, with an error below 1e-8."""
         return Amplifier(_table(self.law), self.law) if isinstance(self.shape, Sum) else self
 
+    @in_float64
     def index(self) -> float:
         """Area between phi and its tangent over (0, s), as a share of that under the tangent; > 0: super-linear."""
         q, weight = unit_nodes(40)
@@ -183,6 +218,7 @@ class Amplifier(eqx.Module):
         area = np.sum(weight * np.pi / 2 * np.cos(np.pi / 2 * q) * np.asarray(self.shape(jnp.asarray(r))))
         return float(area / (SLOPE / 2) - 1)
 
+    @in_float64
     def crossing(self) -> float | None:
         """The least a in (0, s) at which phi crosses its tangent; None where it stays on one side."""
         r = np.sin(np.pi / 2 * np.linspace(0.01, 1, 200))
@@ -197,57 +233,58 @@ class Amplifier(eqx.Module):
     def _apart(self, r: Any) -> Any:
         return np.asarray(self.shape(jnp.asarray(r))) / r - SLOPE
 
+    @in_float64
     def standard_error(self, a: Any) -> Reals:
-        """The sampling error of phi(a) by the jackknife over groups of samples; 0 for a law known exactly."""
-        a = jnp.asarray(a, jnp.float64)
+        """The sampling error of phi at ``a`` by the jackknife over groups of samples; 0 for a law known exactly."""
+        a = _reals(a)
         if not self.groups:
             return jnp.zeros_like(a)
         left_out = _sums(*_stacked(self.groups), a)
         return jnp.sqrt((len(self.groups) - 1) * jnp.var(left_out, axis=0))
 
 
+@in_float64
 def amplifier(marginal: AbstractMarginal | AbstractStimulus) -> Amplifier:
-    """The amplifier of a law of one pixel, or of a stimulus.
+    """The amplifier of a ``marginal``, the law of one pixel, or of a stimulus.
 
-    Closed form for +-1 and for Gaussians, quadrature otherwise. Values (:class:`Empirical`, its marginal) have a
+    Closed form for +-1 and for Gaussians, quadrature otherwise. Values (``Empirical``, its marginal) have a
     :meth:`Amplifier.standard_error`: give the stimulus rather than its marginal, so that whole samples are left out
     and correlated pixels do not count as independent. A law with a mean is centred.
     """
-    require_x64()
-    source = marginal.marginal if isinstance(marginal, AbstractStimulus) else marginal
-    if not isinstance(source, AbstractMarginal):
-        raise wrong("amplifier", "marginal", marginal, "a marginal, such as stimulus.marginal, or a stimulus")
-    plain = without_error(source)
-    values = marginal if isinstance(marginal, Empirical) else source
-    groups = groups_of(values) if isinstance(values, Weighted | Empirical) else ()
-    return Amplifier(plain.shape, plain.law, groups)
+    law = marginal.marginal if isinstance(marginal, AbstractStimulus) else marginal
+    if not isinstance(law, AbstractMarginal):
+        raise setting_error("amplifier", "marginal", marginal, "a marginal, such as stimulus.marginal, or a stimulus")
+    plain = without_error(law)
+    return Amplifier(plain.shape, plain.law, tuple(pixel_law(group) for group in marginal.jackknife()))
 
 
 def without_error(marginal: AbstractMarginal) -> Amplifier:
     """The amplifier without the groups that its standard error takes."""
-    law = law_of(marginal)
+    law = pixel_law(marginal)
     return Amplifier(_shape(marginal, law), law)
 
 
-def _shape(marginal: AbstractMarginal, law: Law) -> AbstractShape:
-    if is_gaussian(marginal):
+def _shape(marginal: AbstractMarginal, law: PixelLaw) -> AbstractShape:
+    if marginal.is_gaussian:
         return Odd((SLOPE,))
     if np.allclose(law.magnitude, 1, rtol=1e-14, atol=0):
         return Sign()
     return Sum(law.magnitude, law.weight)
 
 
+@in_float64
 def index_sign_change(marginals: Callable[[float], AbstractMarginal], low: Number, high: Number) -> float:
     """The setting between ``low`` and ``high`` at which a family of laws turns from super- to sub-linear.
 
     ``marginals`` gives the law for a setting, e.g. ``Algebraic``: there the whole curve phi has as much area above
     its tangent as below, which need not be where the excess kurtosis, its curvature at 0, vanishes.
     """
-    require_x64()
 
     def area(value: Number) -> float:
         return amplifier(marginals(value)).index()
 
     if area(low) * area(high) > 0:
-        raise wrong("index_sign_change", "low, high", (low, high), "settings at which the index differs in sign")
+        raise setting_error(
+            "index_sign_change", "low, high", (low, high), "settings at which the index differs in sign"
+        )
     return root(area, low, high)

@@ -1,5 +1,6 @@
-"""A number or array with its standard error, which reckons like the array of its values."""
+"""A number or array with its standard error, and how sampled ones are made."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -8,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._settings import checked_count
+from ..spec import checked_count
 from ..stimuli import AbstractStimulus
 
 CHUNK = 2**22
@@ -16,34 +17,23 @@ CHUNK = 2**22
 
 
 @dataclass(frozen=True, eq=False)
-class Estimate(np.lib.mixins.NDArrayOperatorsMixin):
+class Estimate:
     """``value`` with ``standard_error``: 0 where the value is exact, NaN where it is an approximation of unknown error.
 
-    NumPy functions and operators see the value alone.
+    It does not reckon: whoever multiplies ``value`` says what becomes of its error.
     """
 
     value: np.ndarray
     standard_error: np.ndarray
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        return np.array(self.value, dtype=dtype) if copy else np.asarray(self.value, dtype=dtype)
-
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
-        plain = [i.value if isinstance(i, Estimate) else i for i in inputs]
-        return getattr(ufunc, method)(*plain, **options)
-
-    def __getitem__(self, index: Any) -> "Estimate":
-        return Estimate(np.asarray(self.value[index]), np.asarray(self.standard_error[index]))
-
-    def __float__(self) -> float:
-        return float(self.value)
-
-    def __len__(self) -> int:
-        return len(self.value)
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.value.shape
+    def __str__(self) -> str:
+        if np.ndim(self.value):
+            return f"{self.value}\n+- {self.standard_error}"
+        value, error = float(self.value), float(self.standard_error)
+        if not np.isfinite(error) or error <= 0:
+            return f"{value:.6g} +- {error:g}"
+        digits = max(-math.floor(math.log10(error)), 0)
+        return f"{value:.{digits}f} +- {error:.{digits}f}"
 
 
 def exactly(value: Any, error: float = 0.0) -> Estimate:

@@ -1,27 +1,25 @@
-"""f(w) = E[1(<w,X> >= 0) X], the mean input that a ReLU neuron sees through its own gate (Eq. 5 of seed 003).
+"""f(w) = E[1(<w,X> >= 0) X], the mean input that a ReLU neuron sees through its own gate (Eq. 5 of the neuron notes).
 
 It is the gradient of E ReLU(<w,X>) and the only thing that a single ReLU neuron's flow knows of a class beyond its
 covariance. Exact for Gaussian and elliptical laws, Ising rings and every law of few states; for a Gaussian copula at
-fields of one pixel, where Eq. 36 of seed 000 is left blank.
+fields of one pixel, where Eq. 36 of the network notes is left blank.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy import special
 
-from .._math import normal_nodes
-from .._settings import finite_array, wrong
+from .._errors import SettingError, setting_error
 from .._types import Array, Float
-from ..stimuli import AbstractCopula, AbstractNormalMap, AbstractStimulus, Erf, GaussianClone, Ising, Task
+from ..spec import finite_array
+from ..stimuli import AbstractStimulus, checked_stimulus
 from ._estimate import Estimate, batches, draw, exactly
-from ._joint import elliptical_constant, products, support
-from ._transfer import SUMMED, TERMS, AbstractGate, ising_gate, series_gate
-from ._x64 import require_x64
+from ._float64 import in_float64
+from ._input_gates import exact_gate
+from ._transfer import TERMS, AbstractGate, SeriesGate, series_gate
 
 Flat = Float[np.ndarray, "fields n"]
 METHODS = ("exact", "effective", "sampled")
@@ -29,6 +27,7 @@ TOGETHER = 32
 """Fields whose series are summed side by side; more would need memory and gain nothing."""
 
 
+@in_float64
 def mean_gated_input(
     stimulus: AbstractStimulus,
     w: Any,
@@ -38,18 +37,19 @@ def mean_gated_input(
     seed: int = 0,
     tolerance: float = 1e-5,
 ) -> Estimate:
-    """f(w) of one field (\\*pixels) or many (..., \\*pixels), with its standard error.
+    """f(w) for samples X of a ``stimulus``, with its standard error.
 
-    ``exact``: closed form, transfer matrices or a sum over states; refused where there is none. On Ising rings of more
-    than 24 spins the series is lengthened until its estimated error, returned as the standard error, is below
-    ``tolerance`` or 8192 terms are reached. ``effective``: phi(a)/2 of the paper's Lemma 3.1, an approximation.
-    ``sampled``: Monte Carlo with ``samples`` draws.
+    **w**: one field (*pixels) or many (..., *pixels), none of zeros; f has its shape. **method**:
+
+    - "exact": closed form, transfer matrices or a sum over states; refused where there is none. On Ising rings of more
+      than 24 spins the series is lengthened until its estimated error, returned as the standard error, is below
+      ``tolerance`` or 8192 terms are reached.
+    - "effective": phi(a)/2 of the paper's Lemma 3.1, an approximation.
+    - "sampled": Monte Carlo with ``samples`` draws from ``seed``.
     """
-    require_x64()
-    if not isinstance(stimulus, AbstractStimulus):
-        raise wrong("mean_gated_input", "stimulus", stimulus, "a stimulus")
+    checked_stimulus("mean_gated_input", stimulus)
     if method not in METHODS:
-        raise wrong("mean_gated_input", "method", method, f"one of {', '.join(METHODS)}")
+        raise setting_error("mean_gated_input", "method", method, f"one of {', '.join(METHODS)}")
     array = _fields(stimulus, w)
     flat = array.reshape(-1, int(np.prod(stimulus.shape)))
     if method == "exact":
@@ -64,67 +64,42 @@ def _fields(stimulus: AbstractStimulus, w: Any) -> np.ndarray:
     expected = f"finite numbers whose last axes are the pixels {shape}"
     array = finite_array("mean_gated_input", "w", np.asarray(w), expected).astype(float)
     if array.ndim < len(shape) or array.shape[array.ndim - len(shape) :] != shape:
-        raise wrong("mean_gated_input", "w", f"shape {array.shape}", expected)
+        raise setting_error("mean_gated_input", "w", f"shape {array.shape}", expected)
     pixels = tuple(range(array.ndim - len(shape), array.ndim))
     if np.any(np.all(array == 0, axis=pixels)):
-        raise wrong("mean_gated_input", "w", "a field of zeros", "different from 0 (f jumps there)")
+        raise setting_error("mean_gated_input", "w", "a field of zeros", "different from 0 (f jumps there)")
     return array
 
 
 # Exact ---------------------------------------------------------------------------------------------------------------
 
 
+def has_exact_input(stimulus: AbstractStimulus, w: Flat) -> bool:
+    """Whether ``method="exact"`` would give an answer."""
+    return exact_gate(stimulus, 1.0) is not None or _one_pixel(stimulus, w) is not None
+
+
 def _exact(stimulus: AbstractStimulus, w: Flat, tolerance: float) -> Estimate:
-    for known in (_elliptical, _shifted_gaussian, _ising, _finite, _one_pixel):
-        found = known(stimulus, w, tolerance)
-        if found is not None:
-            return found
-    kinds = "Gaussian, elliptical and Ising stimuli, pulses, Empirical, and copulas at fields of a single pixel"
+    single, factor = stimulus.multiple_of()
+    found = _exact_of_one(single, np.sign(factor) * w, tolerance / abs(factor))
+    return Estimate(factor * found.value, abs(factor) * found.standard_error)
+
+
+def _exact_of_one(stimulus: AbstractStimulus, w: Flat, tolerance: float) -> Estimate:
+    gate = exact_gate(stimulus, 1.0)
+    if isinstance(gate, SeriesGate):
+        return _lengthened(gate.shrink, w, tolerance)
+    if gate is not None:
+        return exactly(_each(gate, jnp.asarray(w))[0])
+    found = _one_pixel(stimulus, w)
+    if found is not None:
+        return found
+    kinds = "Gaussian, elliptical and Ising stimuli, laws of few states, and copulas at fields of a single pixel"
     name = type(stimulus).__name__
-    raise ValueError(
+    raise SettingError(
         f"mean_gated_input: no exact form is known for {name} at this w; there is one for {kinds}; "
         "use method='effective' or 'sampled'"
     )
-
-
-def has_exact_input(stimulus: AbstractStimulus, w: Flat) -> bool:
-    """Whether ``method="exact"`` would give an answer; cheap but for finite laws."""
-    if isinstance(stimulus, Ising) or _one_pixel(stimulus, w, 0.0) is not None:
-        return True
-    return any(known(stimulus, w, 0.0) is not None for known in (_elliptical, _shifted_gaussian, _finite))
-
-
-def _elliptical(stimulus: AbstractStimulus, w: Flat, tolerance: float) -> Estimate | None:
-    """(C/2) S w/sqrt(w'Sw)."""
-    del tolerance
-    constant = elliptical_constant(stimulus)
-    if constant is None:
-        return None
-    moved = np.asarray(products([stimulus])(jnp.asarray(w)))[0]
-    return exactly(constant / 2 * moved / np.sqrt(np.sum(w * moved, axis=1, keepdims=True)))
-
-
-def _shifted_gaussian(stimulus: AbstractStimulus, w: Flat, tolerance: float) -> Estimate | None:
-    """A Gaussian of mean m: m Phi(<w,m>/s) + (S w/s) density(<w,m>/s)."""
-    del tolerance
-    if not isinstance(stimulus, GaussianClone):
-        return None
-    mean, moved = stimulus.mean().ravel(), np.asarray(products([stimulus])(jnp.asarray(w)))[0]
-    spread = np.sqrt(np.sum(w * moved, axis=1, keepdims=True))
-    t = (w @ mean)[:, None] / spread
-    return exactly(mean * special.ndtr(t) + moved / spread * np.exp(-(t**2) / 2) / np.sqrt(2 * np.pi))
-
-
-def _ising(stimulus: AbstractStimulus, w: Flat, tolerance: float) -> Estimate | None:
-    if not isinstance(stimulus, Ising):
-        return None
-    terms = 256
-    gate = ising_gate(stimulus, 1.0) if stimulus.size <= SUMMED else series_gate(stimulus, terms)
-    value, error = map(np.array, _each(gate, jnp.asarray(w)))
-    while terms < 2 * TERMS and np.any(rough := error > tolerance):
-        terms *= 2
-        value[rough], error[rough] = _each(series_gate(stimulus, terms), jnp.asarray(w[rough]))
-    return Estimate(value, np.broadcast_to(error[:, None], value.shape))
 
 
 @eqx.filter_jit
@@ -132,48 +107,26 @@ def _each(gate: AbstractGate, w: Float[Array, "fields n"]) -> tuple[Float[Array,
     return jax.lax.map(gate, w, batch_size=TOGETHER)
 
 
-def _finite(stimulus: AbstractStimulus, w: Flat, tolerance: float) -> Estimate | None:
-    """The sum over all states; ties are open gates, up to rounding."""
-    del tolerance
-    law = support(stimulus)
-    if law is None:
+def _lengthened(shrink: Any, w: Flat, tolerance: float) -> Estimate:
+    """The series of an Ising ring, longer and longer for the fields whose error is still too large."""
+    terms = 256
+    value, error = map(np.array, _each(series_gate(shrink, terms), jnp.asarray(w)))
+    while terms < 2 * TERMS and np.any(rough := error > tolerance):
+        terms *= 2
+        value[rough], error[rough] = _each(series_gate(shrink, terms), jnp.asarray(w[rough]))
+    return Estimate(value, np.broadcast_to(error[:, None], value.shape))
+
+
+def _one_pixel(stimulus: AbstractStimulus, w: Flat) -> Estimate | None:
+    """Fields of a single pixel each, where what such a field sees is known and the same at every pixel."""
+    if np.any(np.count_nonzero(w, axis=1) != 1) or not stimulus.shift_invariant:
         return None
-    rows = []
-    for field in w:
-        gate = law.states @ field >= -1e-12 * np.sum(np.abs(field)) * np.max(np.abs(law.states))
-        rows.append((law.probabilities * gate) @ law.states)
-    return exactly(np.stack(rows))
-
-
-def _one_pixel(stimulus: AbstractStimulus, w: Flat, tolerance: float) -> Estimate | None:
-    """A field on one pixel sees the sign of the latent normal there: E[1(Z_i > 0) T(Z_j)]."""
-    del tolerance
-    if not isinstance(stimulus, AbstractCopula) or np.any(np.count_nonzero(w, axis=1) != 1):
+    response = stimulus.one_pixel_input()
+    if response is None:
         return None
-    row = np.asarray(stimulus.latent.row)
-    response = one_pixel_response(stimulus.marginal)(np.clip(row, -1, 1))
-    places = [np.unravel_index(int(np.argmax(np.abs(field))), row.shape) for field in w]
-    moved = [np.roll(response, place, axis=tuple(range(row.ndim))).ravel() for place in places]
-    return exactly(np.sign(w.sum(axis=1, keepdims=True)) * np.stack(moved))
-
-
-def one_pixel_response(marginal: AbstractNormalMap) -> Callable[[np.ndarray], np.ndarray]:
-    """E[1(Z_i > 0) T(Z_j)] as a function of the latent correlation r; for symmetric T.
-
-    For T = erf(g z)/norm it is atan(r/sqrt(1/(2 g^2) + 1 - r^2))/(pi norm) (Eqs. 72 to 74 of seed 000 have 2/sqrt(pi)
-    for the constant); otherwise E[T(Z) Phi(r Z/sqrt(1 - r^2))] by quadrature.
-    """
-    if isinstance(marginal, Erf):
-        g, norm = float(marginal.gain), float(marginal.norm)
-        return lambda r: np.arctan2(r, np.sqrt(1 / (2 * g**2) + 1 - r**2)) / (np.pi * norm)
-    z, weight = normal_nodes()
-    terms = weight * marginal._exactly(z)
-
-    def response(r: np.ndarray) -> np.ndarray:
-        slope = np.ravel(r) / np.sqrt(np.maximum(1 - np.ravel(r) ** 2, 1e-300))
-        return np.stack([np.sum(terms * special.ndtr(s * z)) for s in slope]).reshape(np.shape(r))
-
-    return response
+    places = [np.unravel_index(int(np.argmax(np.abs(field))), response.shape) for field in w]
+    up = np.stack([np.roll(response, place, axis=tuple(range(response.ndim))).ravel() for place in places])
+    return exactly(np.where(w.sum(axis=1, keepdims=True) > 0, up, stimulus.mean().ravel() - up))
 
 
 # Approximate and sampled ---------------------------------------------------------------------------------------------
@@ -181,11 +134,9 @@ def one_pixel_response(marginal: AbstractNormalMap) -> Callable[[np.ndarray], np
 
 def _effective(stimulus: AbstractStimulus, w: Flat) -> Estimate:
     """phi(a)/2 with a = S w/sqrt(w'Sw): Lemma 3.1 of the paper."""
-    from ._vector_field import effective_field
+    from .flows import effective_input
 
-    field = effective_field(Task([stimulus], [1.0]), asker="mean_gated_input")
-    pull = jax.vmap(lambda one: field._pull(one, field.covariances(one)))
-    return exactly(np.asarray(pull(jnp.asarray(w.reshape(-1, *stimulus.shape)))).reshape(w.shape) / 2, float("nan"))
+    return exactly(effective_input(stimulus, w.reshape(-1, *stimulus.shape)).reshape(w.shape), float("nan"))
 
 
 def _sampled(stimulus: AbstractStimulus, w: Flat, samples: int, seed: int) -> Estimate:

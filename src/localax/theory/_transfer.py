@@ -12,16 +12,16 @@ by meeting in the middle.
 """
 
 import abc
+import math
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy import special
+import scipy
 
 from .._types import Array, Float, Int
-from ..stimuli import Ising
-from ._joint import hypercube
+from ..stimuli import hypercube_states
 
 Field = Float[Array, " n"]
 
@@ -35,37 +35,40 @@ _ORDER, _REACH, _EDGE = 3, 7.2, 6.0
 
 
 class AbstractGate(eqx.Module):
-    """f(w) of one Ising ring."""
+    """f(w) of one class."""
 
     @abc.abstractmethod
     def __call__(self, w: Field) -> tuple[Field, Float[Array, ""]]:
         """f(w), and an estimate of the largest error of any f_j."""
 
 
-def ising_gate(stimulus: Ising, tolerance: float) -> AbstractGate:
+def ising_gate(size: int, coupling: float, tolerance: float) -> AbstractGate:
     """All states where they are few, else as many terms of the series as the tolerance needs."""
-    if stimulus.size <= SUMMED:
-        return _summed(stimulus)
-    return series_gate(stimulus, terms_for(stimulus, tolerance))
+    if size <= SUMMED:
+        return SummedGate(_half(size // 2, coupling), _half(size - size // 2, coupling))
+    return series_gate(math.tanh(coupling), terms_for(size, coupling, tolerance))
 
 
-def series_error(stimulus: Ising, terms: Int[np.ndarray, " q"]) -> Float[np.ndarray, " q"]:
+def series_error(size: int, coupling: float, terms: Int[np.ndarray, " q"]) -> Float[np.ndarray, " q"]:
     """The error of f to be expected from a series of so many terms: the largest over a few dozen fields.
 
     Two parts, both measured against the sum over all states for 25 to 40 spins and J from 0.3 to 1: a smooth one that
     falls like Q^-3, and 4 sqrt(sum_x p(x)^2/Q), because each state weighs in with its probability if its S happens to
     lie within about |w|_1/Q of 0. Where none does, as at a localized field, the error is below 1e-7.
     """
-    n, j = stimulus.size, abs(float(stimulus.coupling))
-    log_z = lambda k: n * np.log(2 * np.cosh(k)) + np.log1p(np.tanh(k) ** n)  # noqa: E731
+    n, j = size, abs(coupling)
+
+    def log_z(k: float) -> float:
+        return n * np.log(2 * np.cosh(k)) + np.log1p(np.tanh(k) ** n)
+
     collision = np.exp(log_z(2 * j) - 2 * log_z(j))
     return 1e-3 * (32 / terms) ** 3 + 4 * np.sqrt(collision / terms)
 
 
-def terms_for(stimulus: Ising, tolerance: float) -> int:
+def terms_for(size: int, coupling: float, tolerance: float) -> int:
     """The shortest series whose error is below a tolerance; at most ``TERMS``."""
     choices = np.arange(32, TERMS + 1, 16)
-    enough = choices[series_error(stimulus, choices) <= tolerance]
+    enough = choices[series_error(size, coupling, choices) <= tolerance]
     return int(enough[0]) if len(enough) else TERMS
 
 
@@ -120,17 +123,17 @@ class SeriesGate(AbstractGate):
         return -(turned[0] * q[0] + turned[1] * q[2] + turned[2] * q[1] + turned[3] * q[3])
 
 
-def series_gate(stimulus: Ising, terms: int) -> SeriesGate:
-    """The series with its taper: Gamma(m, (e t)^2/2)/Gamma(m), a Gaussian flattened at 0.
+def series_gate(shrink: float | Float[Array, ""], terms: int) -> SeriesGate:
+    """The series for tanh J = ``shrink``, with its taper: Gamma(m, (e t)^2/2)/Gamma(m), a Gaussian flattened at 0.
 
     Smoothing by it biases f by O(e^2m) where S has a smooth density, and by nothing where no state comes within a few
     e of 0. The period leaves room for the smoothed jump at its far end.
     """
     odd = 2 * np.arange(terms) + 1
     period = 1 / max(1 - _EDGE * _REACH / (np.pi * odd[-1]), 0.5)
-    tapers = [special.gammaincc(_ORDER, (cut * _REACH * odd / odd[-1]) ** 2 / 2) for cut in (1, 2)]
+    tapers = [scipy.special.gammaincc(_ORDER, (cut * _REACH * odd / odd[-1]) ** 2 / 2) for cut in (1, 2)]
     rows, nodes = 2 / np.pi / odd * np.stack(tapers), odd * np.pi / period
-    return SeriesGate(jnp.tanh(jnp.asarray(stimulus.coupling)), jnp.asarray(nodes), jnp.asarray(rows))
+    return SeriesGate(jnp.asarray(shrink, float), jnp.asarray(nodes), jnp.asarray(rows))
 
 
 # All states ----------------------------------------------------------------------------------------------------------
@@ -160,11 +163,11 @@ class SummedGate(AbstractGate):
         middle = self.left.states.shape[1]
         left, right = self.left.states @ w[:middle], self.right.states @ w[middle:]
         tie = 1e-12 * jnp.sum(jnp.abs(w))
-        pulls = _pull(self.left, left, self.right, right, tie), _pull(self.right, right, self.left, left, tie)
-        return jnp.concatenate(pulls), jnp.zeros(())
+        halves = _gated(self.left, left, self.right, right, tie), _gated(self.right, right, self.left, left, tie)
+        return jnp.concatenate(halves), jnp.zeros(())
 
 
-def _pull(
+def _gated(
     own: Half, sums: Float[Array, " own"], other: Half, others: Float[Array, " other"], tie: Float[Array, ""]
 ) -> Float[Array, " spins"]:
     """E[X sign(S)]/2 on the spins of one half."""
@@ -178,15 +181,10 @@ def _pull(
 
 
 def _half(n: int, coupling: float) -> Half:
-    x = hypercube(n)
+    x = hypercube_states(n)
     inside = np.exp(coupling * np.sum(x[:, :-1] * x[:, 1:], axis=1) - abs(coupling) * (n - 1))
     first, last = (x[:, 0] < 0).astype(int), (x[:, -1] < 0).astype(int)
     pairs = [(1 - 2.0 * a, 1 - 2.0 * b) for a in (0, 1) for b in (0, 1)]
     # The other half's last spin is the neighbour of our first, and its first that of our last.
     seen = [inside * np.exp(coupling * (b * x[:, 0] + a * x[:, -1]) - 2 * abs(coupling)) for a, b in pairs]
     return Half(jnp.asarray(x), jnp.asarray(inside), jnp.asarray(2 * first + last), jnp.asarray(np.stack(seen)))
-
-
-def _summed(stimulus: Ising) -> SummedGate:
-    middle, coupling = stimulus.size // 2, float(stimulus.coupling)
-    return SummedGate(_half(middle, coupling), _half(stimulus.size - middle, coupling))

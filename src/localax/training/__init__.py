@@ -1,31 +1,39 @@
 """Training: one compiled loop over steps, all seeds and settings at once."""
 
+from ._checkpoint import Checkpoint, reached
 from ._estimators import ESTIMATORS, AbstractEstimator, Antithetic, Orbit, Plain
+from ._loop import Divergence
 from ._losses import LOSSES
-from ._prepare import flags
-from ._records import RECORDS, Logarithmic, Record, Snapshot
-from ._spec import SHELVES, Spec, member, read_spec
-from ._train import Cost, estimate, train
-from ._typed import typed_settings
+from ._optimisers import OPTIMISERS
+from ._plan import Plan, numeric_flags
+from ._rate import stable_rate
+from ._records import RECORDS, Record, SaveAt, Snapshot
+from ._stream import Stream
+from ._train import Cost, estimate, plan, resume, run, train
 
 __all__ = [
     "ESTIMATORS",
     "LOSSES",
+    "OPTIMISERS",
     "RECORDS",
-    "SHELVES",
     "AbstractEstimator",
     "Antithetic",
+    "Checkpoint",
     "Cost",
-    "Logarithmic",
+    "Divergence",
     "Orbit",
     "Plain",
+    "Plan",
     "Record",
+    "SaveAt",
     "Snapshot",
-    "Spec",
+    "Stream",
     "estimate",
-    "flags",
-    "member",
-    "read_spec",
+    "numeric_flags",
+    "plan",
+    "reached",
+    "resume",
+    "run",
+    "stable_rate",
     "train",
-    "typed_settings",
 ]

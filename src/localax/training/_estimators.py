@@ -7,13 +7,15 @@ hundred samples has the gradient error of ten thousand plain ones.
 
 import abc
 from collections.abc import Callable
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._settings import wrong
+from .._errors import SettingError, setting_error, unknown
+from .._text import readable
 from .._types import Array, Float
 from ..networks import AbstractNetwork, Parameters, respond
 from ..stimuli import Task, sign_symmetry, translation_invariance
@@ -37,13 +39,19 @@ class Batch(eqx.Module):
 class AbstractEstimator(eqx.Module):
     """From a batch to an estimate of the loss."""
 
+    __repr__ = readable
+
     @abc.abstractmethod
     def loss(self, network: AbstractNetwork, criterion: Callable, parameters: Parameters, batch: Batch) -> Array:
-        """The estimate, to be differentiated with respect to the parameters."""
+        """The estimate, to be differentiated with respect to the **parameters** of the **network**.
+
+        **criterion**: the loss of one sample, a function of (prediction, target). **batch**: samples ``x``, their
+        ``target`` and how targets follow when samples are ``changed``.
+        """
 
     @abc.abstractmethod
     def fitted(self, task: Task) -> "AbstractEstimator":
-        """This estimator restricted to the symmetries of a task; refused where it has none of those needed."""
+        """This estimator restricted to the symmetries of a **task**; refused where it has none of those needed."""
 
 
 class Plain(AbstractEstimator):
@@ -60,7 +68,9 @@ class Plain(AbstractEstimator):
 
 
 class Antithetic(AbstractEstimator):
-    """The mean over x and -x, for sign-symmetric stimuli."""
+    """The mean over x and -x, for sign-symmetric stimuli; with **insist** for any."""
+
+    insist: bool = eqx.field(static=True, default=False)
 
     def loss(self, network, criterion, parameters, batch):
         mirrored = batch.changed(-batch.x)
@@ -70,16 +80,25 @@ class Antithetic(AbstractEstimator):
         ) / 2
 
     def fitted(self, task):
-        for stimulus in task.stimuli:
-            if not stimulus.sign_symmetric:
-                raise _refused("antithetic", "sign-symmetric", sign_symmetry(stimulus))
-        return self
+        lacking = [stimulus for stimulus in task.stimuli if not stimulus.sign_symmetric]
+        if lacking and not self.insist:
+            raise _refused(self, "sign-symmetric", sign_symmetry(lacking[0]))
+        return self if lacking else Antithetic()
 
 
 class Orbit(AbstractEstimator):
-    """The mean over all circular shifts, and over both signs where the stimulus is sign-symmetric."""
+    """The mean over all circular shifts, and over both signs where the stimulus is sign-symmetric.
+
+    **signs**: (1, -1), or (1,) to leave the signs alone. **insist**: take the shifts and signs asked for whatever
+    symmetries the stimulus claims.
+    """
 
     signs: tuple[int, ...] = eqx.field(static=True, default=(1, -1))
+    insist: bool = eqx.field(static=True, default=False)
+
+    def __check_init__(self):
+        if self.signs not in ((1,), (1, -1)):
+            raise setting_error(Orbit, "signs", self.signs, "(1,) or (1, -1)")
 
     def loss(self, network, criterion, parameters, batch):
         if network.reconstructs or batch.retarget is not None:
@@ -107,28 +126,33 @@ class Orbit(AbstractEstimator):
         return total / (len(shifts) * len(self.signs))
 
     def fitted(self, task):
-        for stimulus in task.stimuli:
-            if not stimulus.shift_invariant:
-                raise _refused("orbit", "translation invariant", translation_invariance(stimulus))
-        return Orbit((1, -1) if task.sign_symmetric else (1,))
+        claimed = self.signs if task.sign_symmetric else (1,)
+        lacking = [stimulus for stimulus in task.stimuli if not stimulus.shift_invariant]
+        if lacking and not self.insist:
+            raise _refused(self, "translation invariant", translation_invariance(lacking[0]))
+        return self if self.insist and (lacking or claimed != self.signs) else Orbit(claimed)
 
 
-def _refused(name: str, symmetry: str, check) -> ValueError:
-    return ValueError(
-        f"train: estimator {name!r} needs {symmetry} stimuli, and the violation measured here is "
-        f"{check.value:.3g} +- {check.standard_error:.2g} ({check.meaning}); use estimator='plain'"
+def _refused(estimator: AbstractEstimator, symmetry: str, check) -> SettingError:
+    name = type(estimator).__name__
+    return SettingError(
+        f"train: estimator {name.lower()!r} needs {symmetry} stimuli, and the violation measured here is "
+        f"{check.value:.3g} +- {check.standard_error:.2g} ({check.meaning}); "
+        f"use estimator='plain', or lx.training.{name}(insist=True)"
     )
 
 
 ESTIMATORS = {"plain": Plain(), "antithetic": Antithetic(), "orbit": Orbit()}
 
 
-def chosen_estimator(estimator: str | AbstractEstimator, task: Task) -> AbstractEstimator:
+def chosen_estimator(estimator: Any, task: Task) -> AbstractEstimator:
     """The estimator behind a name, restricted to the symmetries of the task."""
     if isinstance(estimator, AbstractEstimator):
         return estimator.fitted(task)
+    if not isinstance(estimator, str):
+        raise setting_error("train", "estimator", estimator, "a name or an estimator object")
     if estimator not in ESTIMATORS:
-        raise wrong("train", "estimator", estimator, f"one of {', '.join(ESTIMATORS)}, or an estimator object")
+        raise unknown("estimator", estimator, ESTIMATORS)
     return ESTIMATORS[estimator].fitted(task)
 
 
@@ -157,7 +181,10 @@ def shifted(filters: Float[Array, "filters pixels"]) -> Float[Array, "filters pi
     """
     n = filters.shape[-1]
     twice = jnp.concatenate([filters, filters], axis=-1)
-    window = lambda shift: jax.lax.dynamic_slice_in_dim(twice, n - shift, n, axis=-1)  # noqa: E731
+
+    def window(shift):
+        return jax.lax.dynamic_slice_in_dim(twice, n - shift, n, axis=-1)
+
     return jax.vmap(window, out_axes=-2)(jnp.arange(n))
 
 
@@ -166,13 +193,12 @@ def _shifted_forward(filters):
 
 
 def _shifted_backward(_, cotangent):
-    back = lambda c, shift: jnp.roll(c, -shift, axis=-1)  # noqa: E731
     single = jnp.zeros((), cotangent.dtype)
     while (shifts := cotangent.shape[1]) > 1:
         half = shifts // 2
         if shifts % 2:
-            single = single + back(cotangent[:, -1], shifts - 1)
-        cotangent = cotangent[:, :half] + back(cotangent[:, half : 2 * half], half)
+            single = single + jnp.roll(cotangent[:, -1], 1 - shifts, axis=-1)
+        cotangent = cotangent[:, :half] + jnp.roll(cotangent[:, half : 2 * half], -half, axis=-1)
     return (cotangent[:, 0] + single,)
 
 

@@ -3,6 +3,7 @@
 Bounds are traced, so one compilation serves runs of any length, and cutting a run into calls changes no number.
 """
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -13,13 +14,28 @@ import optax
 
 from .._types import Array, Float, Int
 from ..networks import AbstractNetwork, Parameters
+from ..spec import Number
 from ..stimuli import Task
+from ._arguments import positive
 from ._estimators import AbstractEstimator, Batch
+from ._keys import probe_key, readout_keys
 from ._records import Snapshot
-from ._stream import Order, Stream
+from ._stream import Batches, Order
 
-SLOTS = 32
-"""Records a call makes at most; a shorter call leaves the rest empty."""
+RECORDS_PER_CALL = 32
+"""At most; a call that makes fewer leaves the rest empty."""
+
+
+class Divergence(eqx.Module):
+    """When a network's run ends early: its parameters grow beyond the norm **bound**, or turn NaN.
+
+    It keeps its last finite state, and the others go on.
+    """
+
+    bound: float = eqx.field(static=True, default=1e6)
+
+    def __init__(self, bound: Number = 1e6):
+        self.bound = positive("divergence", bound)
 
 
 class Problem(eqx.Module):
@@ -28,7 +44,7 @@ class Problem(eqx.Module):
     task: Task
     network: AbstractNetwork
     estimator: AbstractEstimator
-    stream: Stream
+    batches: Batches
     rate: Array
     keys: Array
     probe: tuple[Array, Array] | None
@@ -37,7 +53,7 @@ class Problem(eqx.Module):
     optimiser: Callable = eqx.field(static=True)
     """From a rate to an optax optimiser."""
     records: tuple[tuple[str, Callable], ...] = eqx.field(static=True)
-    bound: float = eqx.field(static=True)
+    divergence: Divergence
     swept: bool = eqx.field(static=True)
     """Whether there is an axis of settings."""
     swept_task: bool = eqx.field(static=True)
@@ -81,12 +97,13 @@ def _retarget(network: AbstractNetwork, task: Task) -> Callable | None:
     return task.target if network.outputs == 1 else None
 
 
-def start(problem: Problem, parameters: Parameters, first: int = 0) -> State:
+@eqx.filter_jit
+def start(problem: Problem, parameters: Parameters, first: Any) -> State:
     """The state before step ``first``."""
     moments = problem.over_streams(jax.vmap(lambda r, p: problem.optimiser(r).init(p), (None, 0)), None, 0)
     moments = jax.vmap(moments) if problem.swept else moments
     streams = problem.keys.shape[0]
-    orders = problem.over_streams(lambda task, key: problem.stream.start(task, key, first), None, 0)
+    orders = problem.over_streams(lambda task, key: problem.batches.start(task, key, first), None, 0)
     orders = jax.vmap(orders, (0, None)) if problem.swept_task else orders
     order = orders(problem.task, problem.keys if streams > 1 else problem.keys[0])
     shape = parameters.weights.shape[: 1 + int(problem.swept) + int(streams > 1)]
@@ -122,7 +139,7 @@ def record_form(problem: Problem, parameters: Parameters) -> Any:
 
 def _step(problem: Problem, state: State, step: Int[Array, ""]) -> State:
     def draw(task, order, key):
-        x, classes, order = problem.stream.next(task, order, key, step)
+        x, classes, order = problem.batches.next(task, order, key, step)
         return x, target(problem.network, task, x, classes), order
 
     keys = problem.keys if problem.keys.shape[0] > 1 else problem.keys[0]
@@ -146,13 +163,16 @@ def _update(problem: Problem, task, data, rate, step, parameters, optimiser, ali
     """One step of one network; a step that leaves finite numbers behind is not taken, and ends that network's run."""
     x, y = data
     batch = Batch(x, y, _retarget(problem.network, task))
-    loss = lambda p: problem.estimator.loss(problem.network, problem.criterion, p, batch)  # noqa: E731
+
+    def loss(parameters: Parameters) -> Array:
+        return problem.estimator.loss(problem.network, problem.criterion, parameters, batch)
+
     gradient = jax.grad(loss)(parameters)
     change, moved = problem.optimiser(rate).update(gradient, optimiser, parameters)
     after = optax.apply_updates(parameters, change)
     size = sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(after))
-    good = alive & (size < problem.bound**2)  # false for NaN too
-    keep = lambda new, old: jnp.where(good, new, old)  # noqa: E731
+    good = alive & (size < problem.divergence.bound**2)  # false for NaN too
+    keep = functools.partial(jnp.where, good)
     died = jnp.where(alive & ~good, step + 1, died)
     return jax.tree.map(keep, after, parameters), jax.tree.map(keep, moved, optimiser), good, died
 
@@ -174,7 +194,18 @@ def _record(problem: Problem, parameters: Parameters, previous: Parameters) -> d
     return {"parameters": parameters, "records": every(problem.task, problem.probe, parameters, previous)}
 
 
-def draw_probe(stream: Stream, task: Task, key: Array, n: int, swept_task: bool) -> tuple[Array, Array]:
+@eqx.filter_jit
+def beginning(network: AbstractNetwork, weights: Array, seeds: Any) -> Parameters:
+    """The parameters of every seed, from its first-layer weights."""
+    return jax.vmap(network.parameters)(weights, readout_keys(seeds))
+
+
+@eqx.filter_jit
+def draw_probe(batches: Batches, task: Task, data_seed: Any, n: int, swept_task: bool) -> tuple[Array, Array]:
     """A batch that is the same at every record, one for each task."""
-    one = lambda t: t.draw(key, n, stream.stratified, stream.dtype)  # noqa: E731
+    key = probe_key(data_seed)
+
+    def one(task: Task) -> tuple[Array, Array]:
+        return batches.draw(task, key, n)
+
     return jax.vmap(one)(task) if swept_task else one(task)

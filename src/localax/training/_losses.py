@@ -4,11 +4,12 @@ Several outputs come on the leading axis, with the target one-hot on the same ax
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 
-from .._settings import wrong
+from .._errors import setting_error, unknown
 
 
 def mse(prediction, target):
@@ -29,12 +30,14 @@ def l1(prediction, target):
 LOSSES: dict[str, Callable] = {"mse": mse, "cross-entropy": cross_entropy, "l1": l1}
 
 
-def chosen_loss(loss: str | Callable, outputs: int) -> Callable:
+def chosen_loss(loss: Any, outputs: int) -> Callable:
     """The loss behind a name; any callable stands for itself."""
-    if loss == "cross-entropy" and outputs < 2:
-        raise wrong("train", "loss", loss, "used with a network of two or more outputs, e.g. TwoLayer(classes=2)")
-    if callable(loss):
-        return loss
-    if loss not in LOSSES:
-        raise wrong("train", "loss", loss, f"one of {', '.join(LOSSES)}, or a function of (prediction, target)")
-    return LOSSES[loss]
+    if not callable(loss) and not isinstance(loss, str):
+        raise setting_error("train", "loss", loss, "a name or a function of (prediction, target)")
+    if not callable(loss) and loss not in LOSSES:
+        raise unknown("loss", loss, LOSSES)
+    criterion = loss if callable(loss) else LOSSES[loss]
+    if criterion is cross_entropy and outputs < 2:
+        expected = "used with a network of two or more outputs, e.g. TwoLayer(classes=2)"
+        raise setting_error("train", "loss", "cross-entropy", expected)
+    return criterion

@@ -9,22 +9,53 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 
-from .._settings import wrong
+from .._errors import setting_error
 from .._types import Array, Int, Key, Samples
 from ..stimuli import Empirical, Task
+from ._arguments import truth
 
 Order = tuple[Int[Array, "..."] | None, ...]
 """For each class, the order in which a fixed data set is read in this epoch."""
 
 
 class Stream(eqx.Module):
+    """Who sees which data.
+
+    **sharing**: "shared" (all seeds see the same batches), "independent" (each seed has batches of its own; from one
+    start they differ by their data alone), or a number of streams that the seeds share out in order.
+    **stratified**: whether every batch has the classes in their exact proportions. **common**: whether the classes of
+    a batch are made from the same random numbers, so that they differ by their laws alone.
+    """
+
+    sharing: str | int = eqx.field(static=True)
+    stratified: bool = eqx.field(static=True)
+    common: bool = eqx.field(static=True)
+
+    def __init__(self, sharing: str | int = "shared", *, stratified: bool = True, common: bool = False):
+        self.sharing = "shared" if sharing == 1 and not isinstance(sharing, bool) else sharing
+        self.stratified, self.common = truth("stratified", stratified), truth("common", common)
+
+
+def chosen_stream(stream: Any) -> Stream:
+    """A stream, or how it is shared as a shorthand for one."""
+    return stream if isinstance(stream, Stream) else Stream(stream)
+
+
+class Batches(eqx.Module):
     """How a task is turned into batches."""
 
     batch: int = eqx.field(static=True)
-    stratified: bool = eqx.field(static=True)
+    stream: Stream = eqx.field(static=True)
     dtype: Any = eqx.field(static=True)
+
+    @property
+    def stratified(self) -> bool:
+        return self.stream.stratified
+
+    def draw(self, task: Task, key: Key, n: int) -> tuple[Samples, Int[Array, " n"]]:
+        """Fresh samples with their classes."""
+        return task.draw(key, n, self.stratified, self.dtype, self.stream.common)
 
     def check(self, task: Task) -> None:
         """Refuse batches that the task cannot give."""
@@ -33,9 +64,9 @@ class Stream(eqx.Module):
         for stimulus, count in zip(task.stimuli, task.counts(self.batch), strict=True):
             if isinstance(stimulus, Empirical) and count > stimulus.samples.shape[0]:
                 limit = f"at most the data set, {stimulus.samples.shape[0]} samples of that class"
-                raise wrong("train", "batch", f"{count} of one class", limit)
+                raise setting_error("train", "batch", f"{count} of one class", limit)
 
-    def start(self, task: Task, key: Key, step: int) -> Order:
+    def start(self, task: Task, key: Key, step: Any) -> Order:
         """The order of each fixed data set in the epoch that a step belongs to."""
         if not self.stratified:
             return (None,) * len(task.stimuli)
@@ -49,7 +80,7 @@ class Stream(eqx.Module):
     def next(self, task: Task, order: Order, key: Key, step: Int[Array, ""]) -> tuple[Samples, Int[Array, " n"], Order]:
         """The batch of a step, its classes, and the order to keep."""
         if all(entry is None for entry in order):
-            x, classes = task.draw(jax.random.fold_in(key, step), self.batch, self.stratified, self.dtype)
+            x, classes = self.draw(task, jax.random.fold_in(key, step), self.batch)
             return x, classes, order
         return self._from_epochs(task, order, key, step)
 
@@ -66,6 +97,12 @@ class Stream(eqx.Module):
         return jnp.concatenate(parts), task.classes(self.batch), tuple(orders)
 
 
+def with_data_sets(task: Task) -> Task:
+    """The task with every stimulus that is a finite data set laid open, so that it is read in epochs."""
+    found = [(stimulus, stimulus.dataset()) for stimulus in task.stimuli]
+    return eqx.tree_at(lambda t: t.stimuli, task, tuple(s if data is None else Empirical(data) for s, data in found))
+
+
 def _order(key: Key, epoch: Any, rows: int) -> Int[Array, " n"]:
     return jax.random.permutation(jax.random.fold_in(key, epoch), rows).astype(jnp.int32)
 
@@ -78,15 +115,3 @@ def _rows(
     epoch, place = step // each, step % each
     order = jax.lax.cond(place == 0, lambda: _order(key, epoch, order.shape[0]), lambda: order)
     return order, jax.lax.dynamic_slice(order, (place * count,), (count,))
-
-
-def stream_keys(data_seed: int, stream: str | int, seeds: np.ndarray) -> Array:
-    """One key per stream: one for all seeds, one for each seed, or a given number shared out in order."""
-    base = jax.random.key(data_seed)
-    if stream == "shared":
-        return base[None]
-    if stream == "independent":
-        return jax.vmap(lambda seed: jax.random.fold_in(jax.random.fold_in(base, 1), seed))(jnp.asarray(seeds))
-    if isinstance(stream, int) and not isinstance(stream, bool) and stream >= 1 and len(seeds) % stream == 0:
-        return jax.vmap(lambda i: jax.random.fold_in(base, i))(jnp.arange(stream)) if stream > 1 else base[None]
-    raise wrong("train", "stream", stream, f"'shared', 'independent' or a number that divides the {len(seeds)} seeds")

@@ -1,0 +1,121 @@
+"""What depends on the operating system, each with its fall-back; nothing else in this package asks which one it is."""
+
+import contextlib
+import math
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+OWN_SESSION: dict[str, Any] = {"creationflags": 0x200} if sys.platform == "win32" else {"start_new_session": True}
+"""Options of ``subprocess`` for a process that Ctrl-C on the terminal does not reach."""
+
+
+def cores() -> int:
+    """The processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def memory() -> int:
+    """Bytes of this machine's memory; 16 GB where it does not tell."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return 16 * 2**30
+
+
+def resident() -> int | float:
+    """Bytes that this process takes; where nobody tells, as many as there can be."""
+    with contextlib.suppress(OSError, AttributeError, ValueError):
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    with contextlib.suppress(ImportError):
+        import resource
+
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return peak if sys.platform == "darwin" else peak * 1024
+    return math.inf
+
+
+def fast() -> None:
+    """Let JAX work in one thread and keep what it compiles for the next process, as the command line does.
+
+    One thread is the fastest for networks of this size, and what is kept is not compiled again. To be called before JAX
+    has computed anything; what the environment says already is left as it is.
+    """
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "localax" / "jax"
+    flags = {"jax_compilation_cache_dir": str(cache), "jax_persistent_cache_min_compile_time_secs": 0.1}
+    os.environ.setdefault("NPROC", "1")
+    for name, value in flags.items():
+        if os.environ.setdefault(name.upper(), str(value)) == str(value) and "jax" in sys.modules:
+            sys.modules["jax"].config.update(name, value)  # it has read the environment before
+
+
+def sync_folder(folder: Path) -> None:
+    """Make renames inside a folder survive a power cut, where the system can."""
+    with contextlib.suppress(OSError):  # some systems and network disks cannot open or sync a folder
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def rename(old: Path, new: Path) -> None:
+    """Rename a file or folder at one stroke; a system that refuses while somebody reads it says so in one line."""
+    try:
+        os.replace(old, new)  # noqa: PTH105 (the name that the tests interrupt)
+    except PermissionError as error:
+        raise PermissionError(
+            error.errno, "in use by another program, which this system does not allow", new
+        ) from error
+
+
+def ignore_interrupts() -> None:
+    """Leave Ctrl-C to the parent, which ends this process when all is said."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+@contextlib.contextmanager
+def interrupts() -> Iterator[Callable[[], bool]]:
+    """Whether Ctrl-C was pressed, to be asked between two pieces of work; a second press acts at once.
+
+    Python raises an interruption at whatever line it meets, and forgets one that it meets in a destructor.
+    """
+    pressed = []
+
+    def press(*arguments: Any) -> None:
+        if pressed:
+            raise KeyboardInterrupt
+        pressed.append(arguments)
+
+    before = signal.getsignal(signal.SIGINT)
+    if not callable(before) or threading.current_thread() is not threading.main_thread():
+        yield lambda: False  # Ctrl-C is ignored here, or another thread's
+        return
+    signal.signal(signal.SIGINT, press)
+    try:
+        yield lambda: bool(pressed)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextlib.contextmanager
+def terminated_as_interrupt() -> Iterator[None]:
+    """Let a polite end (SIGTERM) be taken as Ctrl-C, so that what is done is kept."""
+
+    def interrupt(*arguments: Any) -> None:
+        press = signal.getsignal(signal.SIGINT)
+        (press if callable(press) else signal.default_int_handler)(*arguments)
+
+    try:
+        before = signal.signal(signal.SIGTERM, interrupt)
+    except ValueError:  # not in the main thread
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,1 @@
+"""What experiments share: tasks, training, seeds, words. An experiment is rerun with the files it imports."""

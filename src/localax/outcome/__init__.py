@@ -1,0 +1,33 @@
+"""What an experiment returns: data, never pictures.
+
+A claim is stated once, decided by a rule, and then tested, drawn and listed from the same object. Panels hold the
+arrays of a picture; the report draws them, the web page too.
+"""
+
+from ._claim import Claim, Expected, Number, Rule, Threshold, Verdict, as_measured, by_theory, finite
+from ._figure import Fields, Figure, Heatmap, Histogram, Lines, Panel, Points, Scatter, Table
+from ._outcome import Outcome
+from ._sources import SOURCES
+
+__all__ = [
+    "SOURCES",
+    "Claim",
+    "Expected",
+    "Fields",
+    "Figure",
+    "Heatmap",
+    "Histogram",
+    "Lines",
+    "Number",
+    "Outcome",
+    "Panel",
+    "Points",
+    "Rule",
+    "Scatter",
+    "Table",
+    "Threshold",
+    "Verdict",
+    "as_measured",
+    "by_theory",
+    "finite",
+]

@@ -1,0 +1,16 @@
+"""Every kind of unit, and a unit from a request; whoever loads this file has loaded all that units are made of."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from .. import experiments  # noqa: F401
+from ._experiments import ExperimentUnit
+from ._training import TrainingUnit
+from ._unit import AbstractUnit
+
+KINDS: dict[str, type[AbstractUnit]] = {kind.kind: kind for kind in (ExperimentUnit, TrainingUnit)}
+
+
+def unit_of(kind: str, request: Mapping[str, Any]) -> AbstractUnit:
+    """The unit that a request asks for."""
+    return KINDS[kind].from_request(request)

@@ -1,0 +1,81 @@
+"""What the functions of this room ask of weights, times and data, each in one place."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from .._errors import setting_error
+from .._types import Float
+from ..spec import finite_array
+from ..stimuli import AbstractStimulus, Check, Task, sign_symmetry, translation_invariance
+
+SIGMAS = 6.0
+"""An assumption counts as broken from so many standard errors on."""
+LOOKED_AT = 2**18
+"""So many pixels of a data set are looked at, which takes some hundredths of a second."""
+FEWEST = 250
+"""With fewer samples nothing can be told."""
+
+
+def checked_start(asker: str, w0: Any, shape: tuple[int, ...]) -> Float[np.ndarray, "seeds *pixels"]:
+    """Starting weights with one axis of seeds, or one line that says what is wrong with them."""
+    expected = f"finite numbers of shape {shape}, (seed, {_inside(shape)}) or (seed, 1, {_inside(shape)})"
+    array = finite_array(asker, "w0", w0, expected).astype(float)
+    lead = array.shape[: array.ndim - len(shape)]
+    if array.shape[len(lead) :] != shape or len(lead) > 2 or lead[1:] not in ((), (1,)) or 0 in array.shape:
+        raise setting_error(asker, "w0", f"shape {array.shape}", expected)
+    array = array.reshape(-1, *shape)
+    if not np.all(np.any(array.reshape(len(array), -1) != 0, axis=1)):
+        raise setting_error(asker, "w0", "a field of zeros", "not zero everywhere: the flow has no direction there")
+    return array
+
+
+def _inside(shape: tuple[int, ...]) -> str:
+    return ", ".join(map(str, shape))
+
+
+def checked_times(asker: str, times: Any) -> Float[np.ndarray, " time"]:
+    """Times to record, or one line that says what is wrong with them."""
+    expected = "finite numbers >= 0 that increase"
+    array = finite_array(asker, "times", times, expected).astype(float)
+    if array.ndim != 1 or array.size == 0 or array[0] < 0 or np.any(np.diff(array) <= 0):
+        raise setting_error(asker, "times", times, expected)
+    return array
+
+
+def checked_units(owner: str, w0: Any, pixels: tuple[int, ...], units: int) -> Float[np.ndarray, "seeds units *pixels"]:
+    """Starting weights as (seed, unit, *pixels), or one line that says what is wrong with them."""
+    inside = ", ".join(map(str, pixels))
+    expected = f"finite numbers of shape {pixels}, (seed, {inside}) or (seed, {units}, {inside})"
+    array = finite_array(owner, "w0", w0, expected).astype(float)
+    shape, lead = array.shape, array.ndim - len(pixels)
+    if lead == 0:
+        array = array[None, None]
+    elif lead == 1:
+        array = array[:, None] if units == 1 else array[None]
+    if array.ndim != len(pixels) + 2 or array.shape[1:] != (units, *pixels) or not array.size:
+        raise setting_error(owner, "w0", f"shape {shape}", expected)
+    return array
+
+
+def warn_of_data(asker: str, task: Task) -> None:
+    """Warn in one line where data break the symmetries that a flow assumes; a law is taken at its word."""
+    broken = [f"class {c}: {check}" for c, s in enumerate(task.stimuli) for check in _measured(s) if _is_broken(check)]
+    if broken:
+        text = f"{asker} assumes S2 and S3, and the data break them: {'; '.join(broken)}"
+        warnings.warn(text, UserWarning, stacklevel=4)  # where the public function was called, behind its wrapper
+
+
+def _measured(stimulus: AbstractStimulus) -> tuple[Check, ...]:
+    data = stimulus.dataset()
+    if data is None or len(data) < FEWEST:
+        return ()
+    count = max(LOOKED_AT // data[0].size, FEWEST)
+    some = data[np.random.default_rng(0).permutation(len(data))[:count]]
+    standard = some / np.std(some)
+    return translation_invariance(standard), sign_symmetry(standard)
+
+
+def _is_broken(check: Check) -> bool:
+    return check.value > SIGMAS * check.standard_error + 1e-6  # float32 rounding

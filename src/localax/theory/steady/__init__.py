@@ -1,0 +1,31 @@
+"""Where flows rest: localized attractors, waves, branches of steady states, and when the flat field gives way."""
+
+from ._branches import Branch, SteadyState, continue_branch, steady_state
+from ._fixed_points import (
+    LocalizedAttractor,
+    ModeFixedPoints,
+    ising_attractor,
+    localized_attractor,
+    mode_fixed_points,
+    winning_mode,
+)
+from ._thresholds import critical_gain, critical_k, critical_value, flat_growth_rates, flat_height, flat_is_unstable
+
+__all__ = [
+    "Branch",
+    "LocalizedAttractor",
+    "ModeFixedPoints",
+    "SteadyState",
+    "continue_branch",
+    "critical_gain",
+    "critical_k",
+    "critical_value",
+    "flat_growth_rates",
+    "flat_height",
+    "flat_is_unstable",
+    "ising_attractor",
+    "localized_attractor",
+    "mode_fixed_points",
+    "steady_state",
+    "winning_mode",
+]

@@ -1,0 +1,116 @@
+"""When does the flat field give way? An explicit criterion for the effective flow (C8; "not possible" in the paper).
+
+At the flat field w = c every pixel has the same correlation with the preactivation, a_c = sqrt(lambda_c(0)/N), and
+mode k grows at sum_c p_c l_ck [ y_c phi_c'(a_c)/(c sqrt(N l_c0)) - 1 ]. For labels 0, 1 that is
+(1/2) l_1k [ E(a) (1 + r_0) - (1 + r_k) ] with the elasticity E(a) = a phi'(a)/phi(a): the flat field is unstable
+if and only if E(a) > min_k (1 + r_k)/(1 + r_0).
+"""
+
+import math
+from collections.abc import Callable
+
+import jax.numpy as jnp
+import numpy as np
+
+from ..._errors import setting_error
+from ..._math import spectrum
+from ..._types import Float
+from ...spec import Number, Size
+from ...stimuli import NLGP, AbstractStimulus, Kur, Task
+from .._float64 import in_float64
+from .._pixel_law import pixel_law, root
+from ..flows import effective_field
+
+
+@in_float64
+def flat_growth_rates(task: Task) -> Float[np.ndarray, "*pixels"]:
+    """Growth rate of every Fourier mode at the flat fixed point of the effective flow; entry 0 is the flat mode.
+
+    ``task``: classes on a ring or torus with one label each, positive on the whole, so that a flat field can rest. The
+    rates are shaped like its pixels and ordered like the FFT's frequencies.
+    """
+    if not isinstance(task, Task) or task.labels is None or not task.shift_invariant:
+        raise setting_error("flat_growth_rates", "task", task, "a Task on a ring or torus with one label per class")
+    shares, labels, size = np.asarray(task.proportions), np.asarray(task.labels, float), int(np.prod(task.shape))
+    modes = np.stack([spectrum(s.covariance()) for s in task.stimuli])
+    flat = modes.reshape(len(modes), -1)[:, 0]
+    value, slope = np.transpose([_phi(s, math.sqrt(l / size)) for s, l in zip(task.stimuli, flat, strict=True)])
+    height = np.sum(shares * labels * value) / np.sum(shares * flat)
+    if not height > 0:
+        expected = "of labels under which a flat field can rest (on the whole positive)"
+        raise setting_error("flat_growth_rates", "task", labels.tolist(), expected)
+    gain = shares * (labels * slope / (height * np.sqrt(size * flat)) - 1)
+    rates = np.tensordot(gain, modes, 1)
+    rates.flat[0] = -np.sum(shares * flat)
+    return rates
+
+
+def _phi(stimulus: AbstractStimulus, a: float) -> tuple[float, float]:
+    """phi(a) and phi'(a) of a class, by numpy: a new law for every setting would be compiled again each time."""
+    law = pixel_law(stimulus.marginal)
+    r = a / law.scale
+    value, change = law.amplify(np.array([r / math.sqrt(1 - r**2)]))
+    return law.scale * value[0], change[0] * (1 - r**2) ** -1.5
+
+
+@in_float64
+def flat_height(task: Task) -> float:
+    """The weight of every pixel at the effective flow's flat fixed point; ``task`` as in :func:`flat_growth_rates`."""
+    field = effective_field(task, asker="flat_height")
+    ones = jnp.ones(task.shape)
+    # The flow at c is p y phi - c sum p l_0 at every pixel, and its first term does not depend on c.
+    image = np.asarray(field.covariances(ones))
+    damping = np.tensordot(np.asarray(task.proportions), image, 1)
+    return float(np.mean((np.asarray(field(ones)) + damping) / damping))
+
+
+@in_float64
+def flat_is_unstable(task: Task) -> bool:
+    """Whether the flat field loses to some wave under the effective flow; ``task`` as in :func:`flat_growth_rates`."""
+    return bool(flat_growth_rates(task).ravel()[1:].max() > 0)
+
+
+@in_float64
+def critical_value(tasks: Callable[[float], Task], low: Number, high: Number) -> float:
+    """The setting between ``low`` and ``high`` at which the flat field of ``tasks(setting)`` changes its stability."""
+
+    def fastest(value: Number) -> float:
+        return float(flat_growth_rates(tasks(value)).ravel()[1:].max())
+
+    ends = fastest(low), fastest(high)
+    if ends[0] * ends[1] > 0:
+        found = "unstable" if ends[0] > 0 else "stable"
+        expected = f"settings of which only one leaves the flat field stable (it is {found} at both)"
+        raise setting_error("critical_value", "low, high", (low, high), expected)
+    return root(fastest, low, high)
+
+
+@in_float64
+def critical_gain(short: Number, long: Number, size: Size, *, low: Number = 1e-3, high: Number = 100.0) -> float:
+    """The NLGP gain above which the flat field is unstable, for two lengthscales on a ring or torus.
+
+    ``short`` and ``long``: the lengthscales in pixels of the classes of label 0 and 1, in equal shares. ``size``:
+    pixels of the ring, or (height, width). ``low`` and ``high``: gains to search between.
+    """
+
+    if not short < long:  # phi of NLGP is super-linear: then the flat field is unstable at every gain
+        expected = "two lengthscales, the first, that of label 0, shorter than the second"
+        raise setting_error("critical_gain", "short, long", (short, long), expected)
+
+    def tasks(gain: Number) -> Task:
+        return Task([NLGP(size, short, gain), NLGP(size, long, gain)], [0, 1])
+
+    return critical_value(tasks, low, high)
+
+
+@in_float64
+def critical_k(short: Number, long: Number, size: Size, *, low: Number = 4.5, high: Number = 30.0) -> float:
+    """The Kur exponent above which the flat field is unstable, for two lengthscales on a ring or torus.
+
+    ``short``, ``long`` and ``size``: as in :func:`critical_gain`. ``low`` and ``high``: exponents to search between.
+    """
+
+    def tasks(k: Number) -> Task:
+        return Task([Kur(size, short, k), Kur(size, long, k)], [0, 1])
+
+    return critical_value(tasks, low, high)

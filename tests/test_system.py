@@ -1,0 +1,116 @@
+"""What only some systems have is asked for in one file, with a fall-back for the others."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import localax
+from localax import _system
+
+ROOT = Path(localax.__file__).parent
+NOT_EVERYWHERE = (
+    r"/proc|sched_|sysconf|getrusage|\bsignal\.[A-Za-z]|start_new_session|os\.(fork|replace|rename|O_|kill|set|get)"
+    r"|fcntl|resource\.|os\.uname|platform\.system|sys\.platform|devices\(.cpu|default_backend\(\) =="
+)
+
+
+def test_what_depends_on_the_system_stands_in_one_file():
+    found = []
+    for path in sorted(ROOT.rglob("*.py")):
+        name = path.relative_to(ROOT).as_posix()
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            hit = re.search(NOT_EVERYWHERE, line)
+            if hit and name != "_system.py":
+                found.append(f"{name}:{number} {line.strip()}")
+    found = [line for line in found if not re.search(r"os\.getpid|os\.environ\.(get|set)", line)]
+    assert found == []
+
+
+def test_such_a_call_would_be_found():
+    for line in ("os.sched_getaffinity(0)", "Path('/proc/self')", "signal.signal(2, f)", "os.replace(a, b)"):
+        assert re.search(NOT_EVERYWHERE, line)
+
+
+def test_a_process_knows_what_it_takes():
+    before = _system.resident()
+    block = np.ones(25_000_000)
+    assert _system.resident() - before == pytest.approx(block.nbytes, rel=0.1)  # beside what else comes and goes
+
+
+def test_fall_backs(monkeypatch):
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+    monkeypatch.delattr(os, "sysconf", raising=False)
+    assert _system.cores() == os.cpu_count()
+    assert _system.memory() == 16 * 2**30
+    assert _system.resident() > 2**20  # by the peak that the resource module tells
+
+
+def test_a_polite_end_is_taken_as_an_interruption():
+    code = (
+        "import os, signal\nfrom localax._system import terminated_as_interrupt\n"
+        "with terminated_as_interrupt():\n    try:\n        os.kill(os.getpid(), signal.SIGTERM)\n"
+        "        import time; time.sleep(10)\n    except KeyboardInterrupt:\n        print('kept')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.stdout, done.returncode) == ("kept\n", 0)
+    assert signal.getsignal(signal.SIGTERM) is not None
+
+
+@pytest.mark.parametrize("sent", ["SIGINT", "SIGTERM"])
+def test_an_interruption_in_a_destructor_is_not_lost(sent):
+    code = (
+        "import os, signal\nfrom localax._system import interrupts, terminated_as_interrupt\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        f"class Press:\n    def __del__(self):\n        os.kill(os.getpid(), signal.{sent})\n"
+        "with terminated_as_interrupt(), interrupts() as interrupted:\n    print(interrupted())\n"
+        "    pressed = Press(); del pressed\n    print(interrupted())\n"
+        f"    try:\n        os.kill(os.getpid(), signal.{sent}); print('lost')\n"
+        "    except KeyboardInterrupt:\n        print('at once')\n"
+        "print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.stdout.split("\n"), done.stderr) == (["False", "True", "at once", "True", ""], "")
+
+
+def test_renaming_what_is_in_use_is_told_in_one_line(monkeypatch, tmp_path):
+    def refuse(*_):
+        raise PermissionError(13, "Access is denied")
+
+    monkeypatch.setattr(os, "replace", refuse)
+    with pytest.raises(PermissionError, match="in use by another program"):
+        _system.rename(tmp_path / "a", tmp_path / "b")
+
+
+FLAGS = ("NPROC", "JAX_COMPILATION_CACHE_DIR", "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS")
+COMPILE = "import jax, jax.numpy as jnp; jax.jit(lambda x: jnp.sort(jnp.linalg.inv(x)))(jnp.eye(9))"
+
+
+def kept(code: str, folder: Path, **flags: str) -> list[str]:
+    """What a fresh Python leaves in its cache of compiled programs."""
+    inherited = {name: value for name, value in os.environ.items() if name not in FLAGS}
+    environment = {**inherited, "XDG_CACHE_HOME": str(folder), **flags}
+    subprocess.run([sys.executable, "-c", code], env=environment, check=True)
+    return [path.name for path in folder.rglob("*-cache")]
+
+
+@pytest.mark.parametrize("order", ["import localax; localax.fast(); import jax", "import jax, localax; localax.fast()"])
+def test_what_is_compiled_is_kept(order, tmp_path):
+    assert kept(f"{order}; {COMPILE}", tmp_path)
+    assert (tmp_path / "localax" / "jax").is_dir()
+
+
+def test_an_import_sets_no_flag(tmp_path):
+    assert kept(f"import localax.stimuli; {COMPILE}", tmp_path) == []
+
+
+def test_what_the_environment_says_stands(tmp_path):
+    other = tmp_path / "other"
+    assert kept(f"import localax; localax.fast(); {COMPILE}", tmp_path, JAX_COMPILATION_CACHE_DIR=str(other))
+    assert list(other.iterdir())
+    assert not (tmp_path / "localax").exists()
