@@ -99,7 +99,7 @@ def assert_follows(states, flow):
 
 def trained(network, start, labels):
     task = lx.Task([lx.stimuli.Gaussian(N, lengthscale) for lengthscale in LENGTHSCALES], labels)
-    settings = {"steps": STEPS[-1], "batch": BATCH, "rate": RATE, "seeds": RUNS, "save_every": 1, "probe": 20}
+    settings = {"steps": STEPS[-1], "batch": BATCH, "rate": RATE, "seeds": RUNS, "saveat": lx.SaveAt(1, probe=20)}
     return lx.train(task, network, init=start, stream="independent", progress=False, **settings)
 
 

@@ -6,7 +6,7 @@ The rooms load when they are first used, so that ``import localax`` is instant a
 import importlib
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _ROOMS = (
     "analysis", "experiments", "networks", "outcome", "report", "runner", "spec", "stimuli", "store", "theory",

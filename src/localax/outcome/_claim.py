@@ -52,7 +52,7 @@ def by_theory(verdict: Verdict, because: str) -> Expected:
     return Expected(verdict, "theory", because)
 
 
-def as_measured(verdict: Verdict, because: str = "quick and paper presets of version 0.1") -> Expected:
+def as_measured(verdict: Verdict, because: str = "quick and paper presets of version 0.2") -> Expected:
     """A **verdict** that no theory gives, known from an earlier run; **because** names it."""
     return Expected(verdict, "measured before", because)
 

@@ -22,7 +22,7 @@ from ..toolkit.tasks import SIZE, WIDE, binary
 
 QUANTILES = (0.05, 0.95)
 """Between these an error counts as one that training passes through."""
-TOO_SHORT = "paper preset of version 0.1; the quick one trains too short to tell"
+TOO_SHORT = "paper preset of version 0.2; the quick one trains too short to tell"
 
 LOCAL = Rule(
     "of the fields recorded in the second half of training less than {rare:.0%} are localized, for all three laws; in "
