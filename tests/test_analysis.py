@@ -164,7 +164,7 @@ def test_wrong_shapes_raise_one_line(function):
 @pytest.mark.parametrize("ndim", [1, 2])
 @pytest.mark.parametrize("function", [*MEASURES, *FITS[:2]], ids=name)
 def test_a_trajectory_knows_its_pixels(function, ndim, settings):
-    """Its measures are those of its weights, ([setting], seed, time, unit), in numpy."""
+    """Its measures are those of its weights, ([sweep], seed, time, unit), in numpy."""
     lead = (*settings, 3, 4, 2)
     run = Trajectory(np.arange(4.0), RNG(21).normal(size=(*lead, *SHAPES[ndim])), pixel_ndim=ndim)
     measured, expected = (jax.tree.leaves(result) for result in (function(run), function(run.weights, ndim=ndim)))

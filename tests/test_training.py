@@ -228,9 +228,9 @@ def test_tasks_rates_and_scales_are_swept_together(alone):
     assert swept.loss.shape == (2, SEEDS, 4)
     assert np.array_equal(swept.time, np.outer(RATES, [0, 20, 40, 60]))
     assert swept.status == ("done",) * 2 * SEEDS
-    for setting, one in enumerate(alone):
-        np.testing.assert_allclose(swept.weights[setting], one.weights, **ROUNDING)
-        np.testing.assert_allclose(swept.loss[setting], one.loss, rtol=1e-4)  # of 200 probes each
+    for place, one in enumerate(alone):
+        np.testing.assert_allclose(swept.weights[place], one.weights, **ROUNDING)
+        np.testing.assert_allclose(swept.loss[place], one.loss, rtol=1e-4)  # of 200 probes each
 
 
 def test_continuing_a_sweep(alone):
@@ -239,16 +239,16 @@ def test_continuing_a_sweep(alone):
     assert {name: values.tolist() for name, values in rest.swept.items()} == {
         name: values.tolist() for name, values in half.swept.items()
     }
-    for setting, one in enumerate(alone):
-        np.testing.assert_allclose(rest.final[setting], one.final, **ROUNDING)
-        np.testing.assert_allclose(rest.time[setting], one.time[2:], rtol=1e-15)  # one addition of float64
+    for place, one in enumerate(alone):
+        np.testing.assert_allclose(rest.final[place], one.final, **ROUNDING)
+        np.testing.assert_allclose(rest.time[place], one.time[2:], rtol=1e-15)  # one addition of float64
 
 
 def test_a_sweep_has_one_clock_unless_the_rate_is_swept():
     steps = np.array([0, 20, 40, 60])
     for changes in ({"task": TASKS}, {"task": TASKS, "rate": [0.05, 0.05], "sweep": "zip"}, {"init": Xavier(SCALES)}):
         swept = run(**changes, save_every=20)
-        assert swept.n_settings == 2
+        assert swept.n_swept == 2
         assert np.array_equal(swept.time, 0.05 * steps)
     assert run(rate=RATES, save_every=20).time.shape == (2, 4)
 
@@ -277,11 +277,11 @@ def test_a_list_of_arrays_is_one_start_for_each_setting():
     one, two = np.random.default_rng(0).normal(size=(2, 1, N)).astype(np.float32)
     for listed in ([one, two], (one, jnp.asarray(two)), [one, Given(two)]):
         swept = run(init=listed, steps=1)
-        assert swept.n_settings == 2
+        assert swept.n_swept == 2
         for setting, start in enumerate((one, two)):
             assert np.array_equal(swept.weights[setting, :, 0], np.stack([start] * SEEDS))
     numbers = run(init=one.tolist(), steps=1)
-    assert numbers.n_settings is None
+    assert numbers.n_swept is None
     assert np.array_equal(numbers.weights[:, 0], np.stack([one] * SEEDS))
 
 
@@ -298,7 +298,7 @@ def test_one_swept_setting_leaves_the_others_as_they_are(plain):
 @pytest.mark.parametrize("changes", [{"rate": [0.05]}, {"init": [START]}, {"task": [TASK]}, {"init": Xavier([0.5])}])
 def test_a_list_of_one_is_an_axis_of_one(changes, plain):
     swept = run(**changes)
-    assert swept.n_settings == 1
+    assert swept.n_swept == 1
     np.testing.assert_allclose(swept.final[0], plain.final, **ROUNDING)
 
 
@@ -334,7 +334,7 @@ def test_a_sweep_knows_its_values_by_name():
 def test_a_product_is_every_combination_with_axes_of_its_own():
     gains = [lx.Task([NLGP(N, 1, gain), NLGP(N, 2, gain)], [0, 1]) for gain in (1, 2, 3)]
     every = run(gains, rate=RATES, sweep="product", save_every=20)
-    assert every.n_settings == 6
+    assert every.n_swept == 6
     for gain, task in zip((1, 2, 3), gains, strict=True):
         for rate in RATES:
             one = every.select(gain=gain, rate=rate)

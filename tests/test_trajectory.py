@@ -65,7 +65,7 @@ def assert_same(a: Trajectory, b: Trajectory) -> None:
 
 def test_moments() -> None:
     it = example(lead=(2,), times=5, units=3, pixels=(4, 6))
-    assert (it.n_settings, it.n_seeds, it.n_units, it.pixels) == (None, 2, 3, (4, 6))
+    assert (it.n_swept, it.n_seeds, it.n_units, it.pixels) == (None, 2, 3, (4, 6))
     np.testing.assert_array_equal(it.final, it.weights[:, -1])
     np.testing.assert_array_equal(it.at(0.8), it.weights[:, 2])
     np.testing.assert_array_equal(it.at(-9), it.weights[:, 0])
@@ -75,7 +75,7 @@ def test_moments() -> None:
 def test_moments_with_a_clock_for_each_setting() -> None:
     weights = np.random.default_rng(0).normal(size=(2, 3, 4, 1, 5))
     it = Trajectory(time=np.array([[0, 1, 2, 3], [0, 10, 20, 30.0]]), weights=weights)
-    assert (it.n_settings, it.n_seeds) == (2, 3)
+    assert (it.n_swept, it.n_seeds) == (2, 3)
     np.testing.assert_array_equal(it.at(3.0), np.stack([weights[0, :, 3], weights[1, :, 0]]))
     np.testing.assert_array_equal(it.final, weights[:, :, -1])
 
@@ -351,7 +351,7 @@ def test_one_of_several_settings_is_a_trajectory_of_its_own():
         np.testing.assert_array_equal(one.weights, weights[i])
         np.testing.assert_array_equal(one.time, both.time[i])
         np.testing.assert_array_equal(one.records["mine"], both.records["mine"][i])
-        assert one.n_settings is None
+        assert one.n_swept is None
         assert one.status == status[3 * (i % 2) : 3 * (i % 2) + 3]
     assert both.select(1).done.tolist() == [True, True, True]
     with pytest.raises(ValueError, match=r"select: place must be from 0 to 1, got 2"):

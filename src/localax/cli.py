@@ -355,8 +355,8 @@ def _print_fields(trajectory: Any, numbers: dict[str, Any]) -> None:
             print(f"   ... and {len(numbers['ipr']) - SHOWN} more")
             break
         run, unit = divmod(i, trajectory.n_units)
-        setting, seed = divmod(run, trajectory.n_seeds)
-        swept = "".join(f"{values[setting]:12g} " for values in trajectory.swept.values())
+        place_in_sweep, seed = divmod(run, trajectory.n_seeds)
+        swept = "".join(f"{values[place_in_sweep]:12g} " for values in trajectory.swept.values())
         print(f"{swept}{trajectory.seeds[seed]:6d} {unit:5d} {local:8.4f} {place!s:>8}  {kind}")
 
 

@@ -18,10 +18,10 @@ COLUMNS = ("distance", "IPR a", "IPR b", "peaks")
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two trajectories at the times of the first that both have: means over seeds and units, ([setting], time)."""
+    """Two trajectories at the times of the first that both have: means over seeds and units, ([sweep], time)."""
 
     time: np.ndarray
-    """The times compared, (time), or ([setting], time) where settings have their own clocks."""
+    """The times compared, (time), or ([sweep], time) where settings have their own clocks."""
     distance: np.ndarray
     """Relative l2 distance |a - b| / |b|, pixel by pixel: neither shift nor sign is taken out."""
     ipr: tuple[np.ndarray, np.ndarray]

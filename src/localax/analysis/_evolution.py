@@ -18,7 +18,7 @@ def spread(count: int, most: int = SHOWN) -> np.ndarray:
 
 def settings_apart(trajectory: Trajectory) -> list[Trajectory]:
     """Every swept setting as a trajectory of its own; the trajectory itself where nothing is swept."""
-    count = trajectory.n_settings
+    count = trajectory.n_swept
     return [trajectory] if count is None else [trajectory.select(i) for i in range(count)]
 
 
@@ -27,7 +27,7 @@ def setting_labels(trajectory: Trajectory) -> tuple[str, ...]:
 
     **trajectory**: the sweep.
     """
-    return tuple(_label(trajectory, i, tuple(trajectory.swept)) for i in range(trajectory.n_settings or 0))
+    return tuple(_label(trajectory, i, tuple(trajectory.swept)) for i in range(trajectory.n_swept or 0))
 
 
 def _label(trajectory: Trajectory, i: int, names: tuple[str, ...]) -> str:
@@ -75,7 +75,7 @@ def _localization(run: Trajectory) -> Lines:
 
 def _ends(trajectory: Trajectory) -> Scatter:
     """The IPR at the end of every setting, over what was swept: mean and standard deviation over seeds and units."""
-    values = ipr(trajectory.final, ndim=trajectory.pixel_ndim).reshape(trajectory.n_settings or 1, -1)
+    values = ipr(trajectory.final, ndim=trajectory.pixel_ndim).reshape(trajectory.n_swept or 1, -1)
     name, x, others = _abscissa(trajectory)
     labels = np.array([_label(trajectory, i, others) if others else "all seeds and units" for i in range(len(x))])
     groups = {}
@@ -93,6 +93,6 @@ def _abscissa(trajectory: Trajectory) -> tuple[str, np.ndarray, tuple[str, ...]]
         if len(np.unique(values)) == len(values):
             return name, values.astype(float), ()
     if not trajectory.swept:
-        return "setting", np.arange(trajectory.n_settings or 1, dtype=float), ()
+        return "setting", np.arange(trajectory.n_swept or 1, dtype=float), ()
     first, *others = trajectory.swept
     return first, trajectory.swept[first].astype(float), tuple(others)

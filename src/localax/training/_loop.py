@@ -55,12 +55,12 @@ class Problem(eqx.Module):
     records: tuple[tuple[str, Callable], ...] = eqx.field(static=True)
     divergence: Divergence
     swept: bool = eqx.field(static=True)
-    """Whether there is an axis of settings."""
+    """Whether there is a sweep axis."""
     swept_task: bool = eqx.field(static=True)
     """Whether the task, and so the data, differ between settings."""
 
     def over_settings(self, f: Callable, *, rest: int) -> Callable:
-        """f(task, data, *rest) mapped over the axis of settings, if there is one; tasks that agree share their data."""
+        """f(task, data, *rest) mapped over the sweep axis, if there is one; tasks that agree share their data."""
         if not self.swept:
             return f
         shared = 0 if self.swept_task else None

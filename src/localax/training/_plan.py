@@ -35,7 +35,7 @@ class Plan:
     problem: Problem
     """What the compiled loop is given: task, network, estimator, batches, rates and the rest."""
     parameters: Parameters
-    """Where training starts, with axes ([setting], [stream], seed) in front."""
+    """Where training starts, with axes ([sweep], [stream], seed) in front."""
     stops: np.ndarray
     """The steps that are recorded."""
     record_form: Any

@@ -30,7 +30,7 @@ def continued(before: Trajectory, save_every: int | None, own: Mapping[str, Any]
         again[name] = own.get(name) or _known(name, settings[name], known)
     again["estimator"] = own.get("estimator") or _estimator(settings["estimator"])
     again["saveat"] = own.get("saveat") or _saveat(settings["saveat"], save_every)
-    if before.n_settings is not None:
+    if before.n_swept is not None:
         again |= {"init": [Given(weights) for weights in before.final], "sweep": "zip"}
     if has_memory(chosen_optimiser(again["optimiser"])):
         raise SettingError("resume: this optimiser has a memory of its own; train with a checkpoint and more steps")

@@ -64,7 +64,7 @@ def last_parameters(parameters: Parameters, before: Trajectory) -> Parameters:
     """The last state of a run, in all that its network trains; the form is that of its first parameters."""
     last = {"weights": before.weights, "biases": before.biases, "readout": before.readout}
     last["constant"] = before.records.get("constant")
-    axis = 1 if before.n_settings is None else 2
+    axis = 1 if before.n_swept is None else 2
     for name, values in last.items():
         fresh = getattr(parameters, name)
         if fresh is None or values is None:

@@ -28,7 +28,7 @@ class Sweep(eqx.Module):
     width: int
     """How many settings there are; 0 where nothing is swept, so that there is no axis."""
     coordinates: dict[str, np.ndarray]
-    """Values along the axis of settings, by name."""
+    """Values along the sweep axis, by name."""
 
 
 def arranged(

@@ -65,7 +65,7 @@ def train(
     one (:func:`stable_rate`) where that is known; time is ``steps * rate``.
     **seeds**: initialisations; a whole number stands for that many, from 0. **data_seed**: the stream of data.
     **init**: an initialiser or its name (default ``Xavier(1e-3)``), or an array of weights.
-    **sweep**: a list of tasks of one kind, of rates, of starts or of scales of a start is an axis of settings, with
+    **sweep**: a list of tasks of one kind, of rates, of starts or of scales of a start is a sweep axis, with
     names and values; of several such lists this says whether they are taken together ("zip") or all with all
     ("product").
     **save_every**: steps between records, by default a hundredth of the run; **saveat**: a `SaveAt`, which says what
@@ -248,7 +248,7 @@ def _by_seed(plan: Plan, leaf: np.ndarray) -> np.ndarray:
 
 
 def _clock(plan: Plan, reached: int) -> np.ndarray:
-    """Times of the records, (time), or (setting, time) where settings have clocks of their own."""
+    """Times of the records, (time), or (sweep, time) where settings have clocks of their own."""
     stops = np.union1d(plan.stops[plan.stops <= reached], [reached])
     return plan.first_time[..., None] + (stops - plan.first_step) * plan.rate[..., None]
 

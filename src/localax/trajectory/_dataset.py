@@ -32,15 +32,15 @@ def dataset(it: "Trajectory") -> "xarray.Dataset":
 
 def _sweep_axes(it: "Trajectory") -> tuple[tuple[str, ...], tuple[int, ...]]:
     """One axis for each swept setting where they were combined all with all, else one for them together."""
-    if it.n_settings is None:
+    if it.n_swept is None:
         return (), ()
     grid = [_levels(values) for values in it.swept.values()]
     shape = tuple(len(levels) for levels in grid)
-    if grid and int(np.prod(shape)) == it.n_settings:
+    if grid and int(np.prod(shape)) == it.n_swept:
         full = [axis.ravel() for axis in np.meshgrid(*grid, indexing="ij")]
         if all(np.array_equal(a, b) for a, b in zip(full, it.swept.values(), strict=True)):
             return tuple(it.swept), shape
-    return ("sweep",), (it.n_settings,)
+    return ("sweep",), (it.n_swept,)
 
 
 def _levels(values: np.ndarray) -> np.ndarray:
@@ -49,7 +49,7 @@ def _levels(values: np.ndarray) -> np.ndarray:
 
 
 def _unfolded(it: "Trajectory", array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    return array if it.n_settings is None else array.reshape(*shape, *array.shape[1:])
+    return array if it.n_swept is None else array.reshape(*shape, *array.shape[1:])
 
 
 def _coordinates(it: "Trajectory", axes: tuple[str, ...], shape: tuple[int, ...]) -> dict[str, Any]:

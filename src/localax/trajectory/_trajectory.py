@@ -31,22 +31,22 @@ TAKEN = {*_ARRAYS, "status", "sweep", "seed", "unit", "pixel", "row", "column", 
 class Trajectory:
     """Weights over time, for one seed or many, with the settings that made them.
 
-    Axes: ``[setting]`` is there only where settings were swept, ``*pixels`` is one axis for a ring
+    Axes: ``[sweep]`` is there only where settings were swept, ``*pixels`` is one axis for a ring
     (``pixel_ndim`` 1) and two for a torus (2).
 
-    - ``time`` (time), or (setting, time) where the settings have their own clocks because the rate was swept;
+    - ``time`` (time), or (sweep, time) where the settings have their own clocks because the rate was swept;
       increasing
-    - ``weights`` ([setting], seed, time, unit, *pixels)
-    - ``biases`` ([setting], seed, time, unit), or None
-    - ``readout`` ([setting], seed, time, unit, *outputs): second-layer weights, or None
-    - ``loss`` ([setting], seed, time), or None
-    - ``records``: anything else that was recorded, by name, each ([setting], seed, time, *anything)
+    - ``weights`` ([sweep], seed, time, unit, *pixels)
+    - ``biases`` ([sweep], seed, time, unit), or None
+    - ``readout`` ([sweep], seed, time, unit, *outputs): second-layer weights, or None
+    - ``loss`` ([sweep], seed, time), or None
+    - ``records``: anything else that was recorded, by name, each ([sweep], seed, time, *anything)
     - ``settings``: JSON-able; kept as plain JSON types, so tuples come back as lists
     - ``status``: "done", "done beyond tolerance" (a flow that had to take steps less exact than it was asked
-      to), "diverged at step n" or "interrupted at step n" for each seed; with a setting axis,
-      for each setting and seed, seed running fastest: ``status[setting * n_seeds + seed]``. Empty: all done
+      to), "diverged at step n" or "interrupted at step n" for each seed; with a sweep axis,
+      for each place of it and seed, seed running fastest: ``status[place * n_seeds + seed]``. Empty: all done
 
-    - ``swept``: for each setting that was swept its value at every place of the axis of settings, by name; empty
+    - ``swept``: for each setting that was swept its value at every place of the sweep axis, by name; empty
       where nothing was
 
     The arrays are read-only.
@@ -72,12 +72,12 @@ class Trajectory:
         for name, value in values.items():
             object.__setattr__(self, name, value)
         _check_shapes(self)
-        count = self.n_seeds * (self.n_settings or 1)
+        count = self.n_seeds * (self.n_swept or 1)
         object.__setattr__(self, "status", tuple(self.status) or ("done",) * count)
         _check_status(self.status, count)
 
     @property
-    def n_settings(self) -> int | None:
+    def n_swept(self) -> int | None:
         """How many settings were swept; None where there is no such axis."""
         return self.weights.shape[0] if self.weights.ndim == self.pixel_ndim + 4 else None
 
@@ -104,17 +104,17 @@ class Trajectory:
 
     @property
     def done(self) -> np.ndarray:
-        """Which seeds came to their end: true or false, ([setting], seed)."""
+        """Which seeds came to their end: true or false, ([sweep], seed)."""
         lead = self.weights.shape[: -self.pixel_ndim - 2]
         return np.array([status.startswith("done") for status in self.status]).reshape(lead)
 
     @property
     def final(self) -> np.ndarray:
-        """The weights at the last recorded time, ([setting], seed, unit, *pixels)."""
+        """The weights at the last recorded time, ([sweep], seed, unit, *pixels)."""
         return self._moment(-1)
 
     def at(self, t: float | int) -> np.ndarray:
-        """The weights at the recorded time nearest to **t**, ([setting], seed, unit, *pixels)."""
+        """The weights at the recorded time nearest to **t**, ([sweep], seed, unit, *pixels)."""
         nearest = np.argmin(np.abs(self.time - t), axis=-1)
         if self.time.ndim == 1:
             return self._moment(int(nearest))
@@ -126,7 +126,7 @@ class Trajectory:
         **place**: the setting's place along the axis, from 0. **values**: by the names in ``swept``. A single setting
         is a trajectory of its own, without the axis.
         """
-        if self.n_settings is None:
+        if self.n_swept is None:
             raise SettingError("select: this trajectory has one setting only; there is nothing to choose")
         if (place is None) == (not values):
             raise SettingError("select: say which setting, by its place or by values, as in select(gain=3)")
@@ -134,14 +134,14 @@ class Trajectory:
         return self._part(int(chosen[0])) if len(chosen) == 1 else self._part(chosen)
 
     def _place(self, place: int) -> int:
-        count = self.n_settings or 0
+        count = self.n_swept or 0
         if not -count <= place < count:
             raise setting_error("select", "place", place, f"from 0 to {count - 1}")
         return place % count
 
     def _places(self, values: dict[str, Any]) -> np.ndarray:
         """Where the swept settings have these values."""
-        found = np.ones(self.n_settings or 0, bool)
+        found = np.ones(self.n_swept or 0, bool)
         for name, value in values.items():
             if name not in self.swept:
                 raise unknown("swept setting", name, self.swept)
@@ -183,7 +183,7 @@ class Trajectory:
 
     def _facts(self) -> list[tuple[str, str]]:
         swept = f" of {' and '.join(self.swept)}" if self.swept else ""
-        settings = [(f"settings{swept}", str(self.n_settings))] if self.n_settings else []
+        settings = [(f"settings{swept}", str(self.n_swept))] if self.n_swept else []
         kinds = Counter(status.split()[0] for status in self.status)
         return [
             *settings,
@@ -252,7 +252,7 @@ def _check_shapes(it: Trajectory) -> None:
     if it.pixel_ndim not in (1, 2):
         raise SettingError(f"Trajectory: pixel_ndim must be 1 (ring) or 2 (torus), got {it.pixel_ndim}")
     if len(shape) not in (fixed, fixed + 1) or 0 in shape:
-        axes = ", ".join(("[setting]", "seed", "time", "unit", *PIXEL_AXES[it.pixel_ndim]))
+        axes = ", ".join(("[sweep]", "seed", "time", "unit", *PIXEL_AXES[it.pixel_ndim]))
         raise SettingError(f"Trajectory: weights must have axes ({axes}), none empty, got shape {shape}")
     lead = shape[: -it.pixel_ndim - 1]
     _check_time(it.time, lead)
@@ -260,8 +260,8 @@ def _check_shapes(it: Trajectory) -> None:
     _check_shape("readout", it.readout, (*lead, it.n_units), more=True)
     _check_shape("loss", it.loss, lead)
     for name, values in it.swept.items():
-        if name in TAKEN or values.shape != (it.n_settings,):
-            rule = f"a name of its own and {it.n_settings or 'no'} values, one for each setting"
+        if name in TAKEN or values.shape != (it.n_swept,):
+            rule = f"a name of its own and {it.n_swept or 'no'} values, one for each setting"
             raise SettingError(f"Trajectory: what is swept must have {rule}, got {name!r} with {values.shape}")
     for name, array in it.records.items():
         if name in {*TAKEN, *it.swept}:
