@@ -10,7 +10,7 @@ PIP := $(PYTHON) -m pip --python $(BIN)/python install --quiet
 
 PACKAGES := chromium
 
-.PHONY: reproduce test notebook system check format docs pins clean
+.PHONY: reproduce test notebook system check format docs findings pins clean
 
 reproduce: .venv/.have-run
 	$(BIN)/localax reproduce
@@ -41,6 +41,11 @@ format: .venv/.have-check
 
 docs: .venv/.have-docs
 	$(BIN)/sphinx-build -W -q docs docs/_build
+
+# The full-size run, what it gave, and the page on it; about half an hour on two cores.
+findings: .venv/.have-run
+	$(BIN)/localax reproduce all --preset paper --out localax-report/paper --summary docs/paper_preset.json
+	$(BIN)/python docs/findings.py
 
 pins: .venv/.have-run
 	$(BIN)/uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 \

@@ -1,6 +1,7 @@
 """The command line: parses, calls, prints, and sets the numeric flags. JAX is imported inside commands only."""
 
 import dataclasses
+import datetime
 import importlib
 import json
 import subprocess
@@ -8,7 +9,6 @@ import sys
 import threading
 import traceback
 import webbrowser
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -141,7 +141,9 @@ def stimuli(
     from . import experiments, runner
 
     unit = runner.experiment_unit(experiments.Stimuli(size=size, samples=samples), seed=seed)
-    _reproduce([unit], store, fresh, out, "The stimuli of Localax", open_, as_json)
+    ran = _run_or_load([unit], store, fresh)
+    _publish(ran.outcomes, ran.outcomes, out, "The stimuli of Localax", open_, as_json)
+    _conclude(ran)
 
 
 @app.command()
@@ -152,44 +154,100 @@ def reproduce(
     out: Annotated[Path | None, typer.Option("--out", help="Folder to write to.", file_okay=False)] = None,
     store: Folder = None,
     fresh: Fresh = False,
+    summary: Annotated[Path | None, typer.Option(help="Write verdicts and numbers to this file too.")] = None,
+    check: Annotated[Path | None, typer.Option(help="Compare with such a file, and write no report.")] = None,
     open_: Open = False,
     as_json: Json = False,
 ) -> None:
     """Reproduce the paper, claim by claim, and write the report; exit 1 if a claim misses its expected verdict.
 
     The report shows all that is stored under this preset, so a part of the experiments updates it. With settings of
-    one's own (--set) it goes to a folder of its own and nothing is expected of the claims.
+    one's own (--set) it goes to a folder of its own and nothing is expected of the claims. With --check the exit code
+    is 1 if a verdict is another than in that file, or a number beyond four joint standard errors.
     """
     from . import report, runner
     from .spec import set_pairs
 
     changes = {".".join(path): value for path, value in set_pairs(set_ or [])}
+    _check_summaries(summary, check, preset, changes)
     units = runner.experiment_units(names, preset, changes)
-    asked = {unit.name for unit in units}
-    beside = [] if changes else [u for u in runner.experiment_units("all", preset) if u.name not in asked]
+    ran = _run_or_load(units, store, fresh)
+    if check is not None:
+        _compare(ran, check, preset, as_json)
+        return
+    if summary is not None and not ran.failed:
+        _summarise(ran, summary, preset)
+    shown = ran.outcomes if changes else [*ran.outcomes, *_stored_beside(units, preset, store)]
     folder = out or Path("localax-report", *(["own"] if changes else []))
-    _reproduce(units, store, fresh, folder, report.about_the_claims(preset), open_, as_json, beside)
+    _publish(ran.outcomes, shown, folder, report.about_the_claims(preset), open_, as_json)
+    _conclude(ran)
 
 
-def _reproduce(
-    units: list[Any], folder: Path | None, fresh: bool, out: Path, about: Any, open_: bool, as_json: bool,
-    beside: Sequence[Any] = (),
-) -> None:  # fmt: skip
-    """Run or load experiments and write the report on them and on what is stored beside them."""
-    from . import experiments, runner
+@dataclasses.dataclass(frozen=True)
+class _Ran:
+    """Outcomes of experiments; the titles of all that were asked for by name, and what failed."""
+
+    outcomes: list[Any]
+    titles: dict[str, str]
+    failed: dict[str, str]
+
+
+def _run_or_load(units: list[Any], folder: Path | None, fresh: bool) -> _Ran:
+    from . import runner
     from .store import Store
 
     store = Store(folder)
     results = runner.run_with_board(units, store, runner.Processes(), fresh=fresh)
     outcomes = [runner.load_outcome(store, unit) for unit in results.stored]
-    order = {name: i for i, name in enumerate(experiments.ALL)}
-    others = [runner.load_outcome(store, unit) for unit in beside if store.finished(unit.identity)]
-    if outcomes:
-        shown = sorted([*outcomes, *others], key=lambda outcome: order.get(outcome.name, -1))
-        _publish(outcomes, shown, out, about, open_, as_json)
-    _tell_failures({unit.name: unit.title for unit in units}, results.failed)
-    if not all(claim.as_expected for outcome in outcomes for claim in outcome.claims):
+    return _Ran(outcomes, {unit.name: unit.title for unit in units}, results.failed)
+
+
+def _stored_beside(units: list[Any], preset: str, folder: Path | None) -> list[Any]:
+    """The outcomes of the other experiments that are stored under a preset."""
+    from . import runner
+    from .store import Store
+
+    store, asked = Store(folder), {unit.name for unit in units}
+    others = [unit for unit in runner.experiment_units("all", preset) if unit.name not in asked]
+    return [runner.load_outcome(store, unit) for unit in others if store.finished(unit.identity)]
+
+
+def _conclude(ran: _Ran) -> None:
+    """Tell what failed, and exit with 1 if a claim misses what is expected of it."""
+    _tell_failures(ran.titles, ran.failed)
+    if not all(claim.as_expected for outcome in ran.outcomes for claim in outcome.claims):
         raise typer.Exit(1)
+
+
+def _check_summaries(summary: Path | None, check: Path | None, preset: str, changes: dict[str, Any]) -> None:
+    """Refuse what does not go together before anything runs."""
+    from .outcome import read_summary
+
+    if (summary or check) and (changes or (summary and check)):
+        raise SettingError("reproduce: --summary and --check are for a preset as it is (no --set), and one at a time")
+    if check is not None and (found := read_summary(check)["preset"]) != preset:
+        raise setting_error("reproduce", "check", check, f"of the preset {preset}; this file is of {found}")
+
+
+def _compare(ran: _Ran, file: Path, preset: str, as_json: bool) -> None:
+    """Say what differs from the summary of an earlier run, and exit with 1 if anything does."""
+    from .outcome import differences, read_summary, summary
+
+    found = differences(summary(ran.outcomes, preset=preset, date=""), read_summary(file))
+    count = sum(len(outcome.claims) for outcome in ran.outcomes)
+    if as_json:
+        print(json.dumps({"file": str(file), "claims": count, "differences": found}, indent=1))
+    else:
+        print("\n".join([*found, f"{count} claims compared with {file}: {len(found) or 'no'} differences"]))
+    _tell_failures(ran.titles, ran.failed)
+    if found:
+        raise typer.Exit(1)
+
+
+def _summarise(ran: _Ran, file: Path, preset: str) -> None:
+    from .outcome import summary, write_summary
+
+    write_summary(file, summary(ran.outcomes, preset=preset, date=datetime.date.today().isoformat()))
 
 
 def _tell_failures(titles: dict[str, str], failed: dict[str, str]) -> None:
@@ -202,11 +260,15 @@ def _tell_failures(titles: dict[str, str], failed: dict[str, str]) -> None:
 
 
 def _publish(outcomes: list[Any], shown: list[Any], out: Path, about: Any, open_: bool, as_json: bool) -> None:
-    """Write the report on all that is shown, and print the claims of what was asked for."""
-    from . import report
+    """Write the report on all that is shown, in the order of `localax list`, and print the claims of what was asked."""
+    from . import experiments, report
     from ._progress import progress_bar
     from ._system import cores
 
+    if not outcomes:
+        return
+    order = {name: i for i, name in enumerate(experiments.ALL)}
+    shown = sorted(shown, key=lambda outcome: order.get(outcome.name, -1))
     with progress_bar("drawing") as update:
         page = report.publish(shown, out, about, progress=update, workers=cores())
     if as_json:

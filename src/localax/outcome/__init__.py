@@ -8,6 +8,7 @@ from ._claim import Claim, Expected, Number, Rule, Threshold, Verdict, as_measur
 from ._figure import Fields, Figure, Heatmap, Histogram, Lines, Panel, Points, Scatter, Table
 from ._outcome import Outcome
 from ._sources import SOURCES
+from ._summary import differences, read_summary, summary, write_summary
 
 __all__ = [
     "SOURCES",
@@ -29,5 +30,9 @@ __all__ = [
     "Verdict",
     "as_measured",
     "by_theory",
+    "differences",
     "finite",
+    "read_summary",
+    "summary",
+    "write_summary",
 ]
