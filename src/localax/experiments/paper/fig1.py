@@ -22,29 +22,30 @@ from ..toolkit.seeds import seed_from, seeds_from
 from ..toolkit.sources import PAPER
 from ..toolkit.tasks import binary, nlgp
 from ..toolkit.train import train
+from ..toolkit.unit_kinds import HALF, MOST, median, share
 
 GAIN = 100.0
 BATCH = 10_000
-"""Samples a step behind the figure."""
+"""Samples a step in the authors' code; the figure does not say."""
 
 COMMITTEE = Rule(
     "at least {most:.0%} of the units localized, and a median n IPR of {times:g} times the clone's; in part if more "
     "than {half:.0%} localized",
-    lambda n, t: n.localized >= t.most * n.units and n.ratio >= t.times,
-    partly=lambda n, t: n.localized > t.half * n.units,
-    thresholds={"most": 0.9, "times": 3.0, "half": 0.5},
-    holds={"localized": 19, "units": 20, "median": 20.0, "ratio": 8.0},
-    part={"localized": 15, "units": 20, "median": 12.0, "ratio": 5.0},
-    fails={"localized": 4, "units": 20, "median": 3.0, "ratio": 1.2},
+    lambda n, t: n.localized >= t.most and n.ratio >= t.times,
+    partly=lambda n, t: n.localized > t.half,
+    thresholds={"most": MOST, "times": 3.0, "half": HALF},
+    holds={"localized": 0.95, "units": 20, "median": 20.0, "ratio": 8.0},
+    part={"localized": 0.75, "units": 20, "median": 12.0, "ratio": 5.0},
+    fails={"localized": 0.2, "units": 20, "median": 3.0, "ratio": 1.2},
 )
 COMPONENTS = Rule(
     "at least {most:.0%} of the components localized; in part if more than {half:.0%}",
-    lambda n, t: n.localized >= t.most * n.components,
-    partly=lambda n, t: n.localized > t.half * n.components,
-    thresholds={"most": 0.9, "half": 0.5},
-    holds={"localized": 29, "components": 30, "median": 30.0},
-    part={"localized": 20, "components": 30, "median": 10.0},
-    fails={"localized": 3, "components": 30, "median": 3.2},
+    lambda n, t: n.localized >= t.most,
+    partly=lambda n, t: n.localized > t.half,
+    thresholds={"most": MOST, "half": HALF},
+    holds={"localized": 0.97, "components": 30, "iterations": 50, "median": 30.0},
+    part={"localized": 0.67, "components": 30, "iterations": 50, "median": 10.0},
+    fails={"localized": 0.1, "components": 30, "iterations": 50, "median": 3.2},
 )
 
 
@@ -66,7 +67,7 @@ class Figure1(AbstractExperiment):
     ica_lengthscales: Annotated[tuple[float, ...], Setting("lengthscales for ICA", gt=0, many=(2, 2))] = (0.5, 0.7)
     components: Annotated[int, Setting("components that ICA unmixes", kind=int, ge=1)] = 30
     samples: Annotated[int, Setting("samples for ICA", kind=int, ge=100)] = 20_000
-    iterations: Annotated[int, Setting("iterations of ICA", kind=int, ge=1)] = 40
+    iterations: Annotated[int, Setting("iterations of ICA at most", kind=int, ge=1)] = 500
 
     @classmethod
     def paper(cls) -> "Figure1":
@@ -124,9 +125,9 @@ def sharpness(fields: np.ndarray) -> np.ndarray:
     return concentration(fields, ndim=2)
 
 
-def local(fields: np.ndarray) -> int:
-    """How many images are localized."""
-    return int(np.sum(localized(fields, ndim=2)))
+def local(fields: np.ndarray) -> np.ndarray:
+    """Which images are localized."""
+    return localized(fields, ndim=2)
 
 
 @dataclass(frozen=True)
@@ -148,19 +149,20 @@ class Measured(AbstractMeasured):
 
     def _committee(self) -> Claim:
         it, end = self.experiment, self.data[-1]
-        mine, its = (float(np.median(sharpness(w[-1]))) for w in (self.data, self.clone))
+        mine, its = median("median", sharpness(end)), float(np.median(sharpness(self.clone[-1])))
+        ratio = finite((mine.value or 0) / its)
         numbers = [
-            Number("localized", local(end), unit="units"),
+            share("localized", local(end)),
             Number("units", len(end), unit="units"),
-            Number("median", finite(mine)),
-            Number("ratio", finite(mine / its)),
+            mine,
+            Number("ratio", ratio, (mine.standard_error or 0) / its if ratio else None),
         ]
         return COMMITTEE.claim(
             "The soft committee machine learns localized receptive fields from the task in 2-D.",
             source=f"{PAPER}, figure 1 (right)",
             reported="twenty blobs",
             numbers=numbers,
-            said="{localized} of {units} units localized; median n IPR {median:.1f}, {ratio:.1f} times that on the "
+            said="{localized:.0%} of {units} units localized; median n IPR {median:.1f}, {ratio:.1f} times that on the "
             "Gaussian clone",
             basis=f"one network, {it.side} x {it.side} pixels, {it.steps:,} steps of {orbit(it.batch)}; the clone to "
             "the same time, without samples",
@@ -170,22 +172,21 @@ class Measured(AbstractMeasured):
     def _ica(self) -> Claim:
         it, filters = self.experiment, self.found.filters
         numbers = [
-            Number("localized", local(filters), unit="components"),
+            share("localized", local(filters), "of the components"),
             Number("components", len(filters), unit="components"),
-            Number("median", finite(np.median(sharpness(filters)))),
+            Number("iterations", self.found.iterations, unit="iterations"),
+            median("median", sharpness(filters)),
         ]
         return COMPONENTS.claim(
             "ICA learns localized receptive fields from the task in 2-D.",
             source=f"{PAPER}, figure 1 (right)",
             reported="blobs",
             numbers=numbers,
-            said="{localized} of {components} components localized; median n IPR {median:.1f}",
-            basis=f"one fit, {it.samples:,} samples of {it.ica_side} x {it.ica_side} pixels, {self._iterations()}",
-            expected=as_measured("holds in part", "quick preset, since localized means gathered too"),
+            said="{localized:.0%} of {components} components localized; median n IPR {median:.1f}; "
+            f"{self.found.told()} iterations",
+            basis=f"one fit, {it.samples:,} samples of {it.ica_side} x {it.ica_side} pixels",
+            expected=as_measured("holds in part"),
         )
-
-    def _iterations(self) -> str:
-        return f"{self.experiment.iterations} iterations, {'' if self.found.converged else 'not '}converged"
 
     # Figures and text ------------------------------------------------------------------------------------------------
 
@@ -206,7 +207,7 @@ class Measured(AbstractMeasured):
         rows = []
         for name, w in groups.items():
             spread = (f"{v:.1f}" for v in np.quantile(sharpness(w), (0, 0.5, 1)))
-            rows.append((name, f"{w.shape[-2]} x {w.shape[-1]}", f"{local(w)}/{len(w)}", *spread))
+            rows.append((name, f"{w.shape[-2]} x {w.shape[-1]}", f"{int(local(w).sum())}/{len(w)}", *spread))
         columns = ("fields of", "pixels", "localized", "least n IPR", "median", "largest")
         return Figure("How local the fields are", ((Table("", columns, tuple(rows)),),))
 
@@ -221,9 +222,10 @@ class Measured(AbstractMeasured):
             f"time, without samples) and 3 for white noise. Their peaks are at {places} different pixels (evenness "
             f"{float(tiling(end, ndim=2)):.2f}; 1 is best and chance gives {self.chance:.2f}); {signs} are positive. "
             f"ICA with {it.components} components of {it.ica_side} x {it.ica_side} pixels has a median of {ours:.1f} "
-            f"after {self._iterations()}. It needs many samples: a random direction among n components has about 1/n "
-            f"of the kurtosis of a pixel, which must stand out of the noise. One network, one fit; a step of the "
-            f"network has {orbit(it.batch)} in place of {BATCH:,} samples.{self._missing()}"
+            f"({self.found.told()} iterations). One network, one fit; a step of the network has {orbit(it.batch)} in "
+            f"place of the {BATCH:,} samples of the authors' code.{self._missing()} The left and the centre of the "
+            f"figure, fields recorded in the cortex of monkeys and ferrets and the kernels of AlexNet, are other "
+            f"people's data and cannot be reproduced here."
         )
 
     def _missing(self) -> str:

@@ -1,120 +1,111 @@
 """Figure 6: committees of sigmoid units on Kur(10) and Kur(4), and independent component analysis beside them."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 import jax
 import numpy as np
+from scipy.optimize import brentq
 
 from ..._errors import setting_error
 from ..._progress import Update
 from ...analysis import concentration, ipr, localized
 from ...networks import SoftCommittee, Xavier
-from ...outcome import Claim, Fields, Figure, Lines, Number, Panel, Rule, Table, as_measured, finite
+from ...outcome import Claim, Fields, Figure, Lines, Number, Panel, Rule, Table, as_measured
 from ...spec import Setting
 from ...stimuli import Task
 from ..experiment import AbstractExperiment, AbstractMeasured
-from ..toolkit.ica import Algorithm, Components, unmixed
-from ..toolkit.neuron import orbit
+from ..toolkit.ica import Algorithm, Components, Contrast, contrast, pixel_contrast, unmixed
+from ..toolkit.neuron import orbit, worth
 from ..toolkit.seeds import seed_from, seeds_from
 from ..toolkit.sources import PAPER
 from ..toolkit.tasks import SIZE, kur, nlgp
 from ..toolkit.train import train
-from ..toolkit.unit_kinds import LOW, fast, slow
-from ..toolkit.words import or_infinite
+from ..toolkit.unit_kinds import HALF, LOW, MOST, RARE, extreme, fast, median, mixed, share, slow
+from ..toolkit.words import listed, or_infinite
 
 SHARP, BROAD = 10.0, 4.0
 """The exponents k of the figure: negative excess kurtosis, and an infinite one."""
 CAPTION, STORED = 40, 100
 """Pixels, by the caption and in the stored runs."""
-PRINTED_BATCH = 1000
+CODE_BATCH = 1000
+"""Samples a step in the authors' code; the paper does not say."""
+WHOLE = f"{SIZE} parallel"
 WAYS: tuple[tuple[int, Algorithm], ...] = ((SIZE, "parallel"), (10, "parallel"), (10, "deflation"))
 """Components and algorithm: the caption's, the text's ten, and those of the stored outputs, one after another."""
-MIXTURES = {"kur3": "Kur(3)", "kur30": "Kur(30)", "nlgp100": "NLGP(100)", "gaussian": "NLGP(0.01)"}
-"""What ICA is asked to unmix, as numbers and as panels name it: excess kurtosis infinite, -1.17, -2.00 and 0."""
-
-
-def _deviation(count: int, components: int) -> float:
-    """The binomial standard deviation of a count of components."""
-    return math.sqrt(count * (components - count) / components)
-
-
-def _beyond(count: int, other: int, components: int, times: float) -> bool:
-    """Whether a count is so many standard deviations of the difference above another."""
-    return count - other > times * math.hypot(_deviation(count, components), _deviation(other, components))
-
+POSITIVE, NEGATIVE = ("kur3", "twin", "kur5"), ("kur30", "nlgp100")
+"""Laws that ICA is asked to unmix, by the sign of their excess kurtosis; the Gaussian is there beside them."""
 
 LOCALIZED = Rule(
-    "at every size more than {most:.0%} of the units localized on Kur(10) and less than {rare:.0%} on Kur(4); in part "
-    "if only more of the former",
-    lambda n, t: n.sharp > t.most and n.broad < t.rare,
-    partly=lambda n, _: n.difference > 0,
-    thresholds={"most": 0.5, "rare": 0.1},
-    holds={"sharp": 0.8, "broad": 0.0, "difference": 0.8},
-    part={"sharp": 0.4, "broad": 0.2, "difference": 0.2},
-    fails={"sharp": 0.2, "broad": 0.3, "difference": -0.1},
+    "at every size at least {most:.0%} of the units localized on Kur(10) and at most {rare:.0%} on Kur(4); in part if "
+    "more than {half:.0%} and less than {half:.0%}",
+    lambda n, t: n.sharp >= t.most and n.broad <= t.rare,
+    partly=lambda n, t: n.sharp > t.half > n.broad,
+    thresholds={"most": MOST, "rare": RARE, "half": HALF},
+    holds={"sharp": 0.95, "broad": 0.0},
+    part={"sharp": 0.7, "broad": 0.2},
+    fails={"sharp": 0.4, "broad": 0.0},
 )
 WAVES = Rule(
-    "every unit is a wave of at most {low} cycles; in part if more than {most:.0%} are",
-    lambda n, _: n.slow == 1,
-    partly=lambda n, t: n.slow > t.most,
-    thresholds={"most": 0.5},
-    holds={"slow": 1.0},
+    "at every size at least {most:.0%} of the units are waves of at most {low} cycles for every {size} pixels; in part "
+    "if more than {half:.0%} are",
+    lambda n, t: n.slow >= t.most,
+    partly=lambda n, t: n.slow > t.half,
+    thresholds={"most": MOST, "half": HALF},
+    holds={"slow": 0.95},
     part={"slow": 0.7},
     fails={"slow": 0.3},
 )
 COMPONENTS = Rule(
-    "all {components} components are localized; in part if more than {most:.0%}",
-    lambda n, _: n.localized == n.components,
-    partly=lambda n, t: n.localized > t.most * n.components,
-    thresholds={"most": 0.5},
-    holds={"localized": 40, "components": 40},
-    part={"localized": 30, "components": 40},
-    fails={"localized": 10, "components": 40},
+    "at least {most:.0%} of the components localized, of {size} (caption) and of ten (text) fitted at once; in part if "
+    "of one of these",
+    lambda n, t: min(n.whole, n.ten) >= t.most,
+    partly=lambda n, t: max(n.whole, n.ten) >= t.most,
+    thresholds={"most": MOST},
+    holds={"whole": 1.0, "ten": 0.9, "deflation": 0.9},
+    part={"whole": 1.0, "ten": 0.4, "deflation": 0.9},
+    fails={"whole": 0.7, "ten": 0.4, "deflation": 0.9},
 )
 SIGN = Rule(
-    "at least {most:.0%} of the components localized on all data but the Gaussian; in part if everywhere more than on "
-    "the Gaussian, where there is nothing to find, by {sure:g} binomial standard deviations of the difference",
-    lambda n, t: min(n.kur3, n.kur30, n.nlgp100) >= t.most * n.components,
-    partly=lambda n, t: all(_beyond(c, n.gaussian, n.components, t.sure) for c in (n.kur3, n.kur30, n.nlgp100)),
-    thresholds={"most": 0.9, "sure": 2.0},
-    holds={"kur3": 40, "kur30": 38, "nlgp100": 37, "gaussian": 2, "components": 40},
-    part={"kur3": 40, "kur30": 15, "nlgp100": 17, "gaussian": 3, "components": 40},
-    fails={"kur3": 40, "kur30": 4, "nlgp100": 5, "gaussian": 3, "components": 40},
+    "at least {most:.0%} of the components localized on every law of nonzero excess kurtosis, and at most {rare:.0%} "
+    "on the Gaussian; in part if so on a law of positive and on one of negative excess kurtosis",
+    lambda n, t: min(n.kur3, n.twin, n.kur5, n.kur30, n.nlgp100) >= t.most and n.gaussian <= t.rare,
+    partly=lambda n, t: (
+        max(n.kur3, n.twin, n.kur5) >= t.most and max(n.kur30, n.nlgp100) >= t.most and n.gaussian <= t.rare
+    ),
+    thresholds={"most": MOST, "rare": RARE},
+    holds={"kur3": 1.0, "twin": 1.0, "kur5": 0.95, "kur30": 0.9, "nlgp100": 1.0, "gaussian": 0.0},
+    part={"kur3": 1.0, "twin": 0.5, "kur5": 0.0, "kur30": 0.1, "nlgp100": 0.95, "gaussian": 0.0},
+    fails={"kur3": 1.0, "twin": 1.0, "kur5": 0.9, "kur30": 0.1, "nlgp100": 0.6, "gaussian": 0.0},
 )
 
 
 @dataclass(frozen=True)
 class Figure6(AbstractExperiment):
-    """Do committees of sigmoid units localize by the sign of the kurtosis, and ICA by its size alone?"""
+    """Do committees of sigmoid units localize by the sign of the kurtosis, and ICA whatever its sign?"""
 
     name: ClassVar[str] = "fig6"
     title: ClassVar[str] = "Figure 6: many sigmoid units, and ICA"
-    cost: ClassVar[float] = 30.0
+    cost: ClassVar[float] = 20.0
 
     sizes: Annotated[tuple[int, ...], Setting("pixels of the ring", kind=int, ge=18, le=1000, many=(1, None))] = (
         CAPTION,
     )
     units: Annotated[int, Setting("units of a committee", kind=int, ge=1)] = 10
     starts: Annotated[int, Setting("committees for each kind of data", kind=int, ge=1)] = 3
-    rate: Annotated[float, Setting("learning rate, as stored with the figure", gt=0)] = 100.0
+    rate: Annotated[float, Setting("learning rate, that of the authors' code", gt=0)] = 100.0
     steps: Annotated[int, Setting("steps of training", kind=int, ge=1)] = 5000
-    batch: Annotated[int, Setting("samples a step", kind=int, ge=2)] = 32
+    batch: Annotated[int, Setting("samples a step", kind=int, ge=2)] = 16
     estimator: Annotated[
         str, Setting("plain samples, or each with its orbit", kind=str, choices=("plain", "orbit"))
     ] = "orbit"
-    samples: Annotated[int, Setting("samples of the figure's data for ICA", kind=int, ge=100)] = 5_000
-    controls: Annotated[int, Setting("samples of the other data for ICA", kind=int, ge=100)] = 5_000
-    iterations: Annotated[int, Setting("iterations of ICA", kind=int, ge=1)] = 25
+    samples: Annotated[int, Setting("samples of every law for ICA", kind=int, ge=100)] = 20_000
+    iterations: Annotated[int, Setting("iterations of ICA at most", kind=int, ge=1)] = 300
 
     @classmethod
     def paper(cls) -> "Figure6":
-        return cls(
-            sizes=(CAPTION, STORED), starts=3, steps=5000, batch=PRINTED_BATCH, estimator="plain", samples=100_000,
-            controls=30_000, iterations=60,
-        )  # fmt: skip
+        return cls(sizes=(CAPTION, STORED), batch=CODE_BATCH, estimator="plain", samples=100_000)
 
     def check(self) -> None:
         if len(set(self.sizes)) < len(self.sizes):
@@ -128,11 +119,10 @@ class Figure6(AbstractExperiment):
         for i, size in enumerate(self.sizes):
             committees |= self._committees(size, jax.random.fold_in(key, size))
             progress((i + 1) / (len(self.sizes) + 1))
-        tasks = dict(zip(MIXTURES, (kur(3.0), kur(30.0), nlgp(100.0), nlgp(0.01)), strict=True))
-        filters = self._filters(tasks, jax.random.fold_in(key, 0))
+        laws = _laws()
+        filters = self._filters(laws, jax.random.fold_in(key, 0))
         progress(1.0)
-        excess = {name: task.stimuli[0].marginal.excess_kurtosis() for name, task in tasks.items()}
-        return Measured(self, committees, filters, excess, _point_through(tasks["kur3"], 10))
+        return Measured(self, committees, laws, filters, _point_through(laws["kur3"].task, 10))
 
     def _committees(self, size: int, key: Any) -> "dict[tuple[int, float], Committee]":
         trained = train(
@@ -145,15 +135,53 @@ class Figure6(AbstractExperiment):
         ends = zip((SHARP, BROAD), trained.final, trained.biases[:, :, -1], strict=True)
         return {(size, k): Committee(fields, biases) for k, fields, biases in ends}
 
-    def _filters(self, tasks: Mapping[str, Task], key: Any) -> "Filters":
-        """All components at once, as in the caption; on the figure's own data also ten, as in the text."""
+    def _filters(self, laws: "Mapping[str, Law]", key: Any) -> "Filters":
+        """All components of every law, made of the same random numbers, and ten of the figure's own; then one class.
+
+        The one class is the short one of Kur(30): there no difference between classes can be found in place of pixels.
+        """
         found: Filters = {}
-        for i, (name, task) in enumerate(tasks.items()):
-            shown = i == 0
-            x = np.asarray(task.sample(jax.random.fold_in(key, i), self.samples if shown else self.controls)[0])
-            for components, algorithm in WAYS if shown else WAYS[:1]:
+        for name, law in laws.items():
+            x = np.asarray(law.task.sample(key, self.samples)[0])
+            for components, algorithm in WAYS if name == "kur3" else WAYS[:1]:
                 found[name, f"{components} {algorithm}"] = unmixed(x, components, self.iterations, algorithm)
-        return found
+        alone = np.asarray(laws["kur30"].task.stimuli[0].sample(key, self.samples))
+        return found | {("alone", WHOLE): unmixed(alone, SIZE, self.iterations)}
+
+
+@dataclass(frozen=True, eq=False)
+class Law:
+    """Data that ICA is asked to unmix, both classes together."""
+
+    title: str
+    task: Task
+
+    @property
+    def excess(self) -> float:
+        """Excess kurtosis of a pixel."""
+        return self.task.stimuli[0].marginal.excess_kurtosis()
+
+    @property
+    def contrast(self) -> Contrast:
+        return contrast(self.task)
+
+
+def _laws() -> dict[str, Law]:
+    """Laws of either sign, the twin of Kur(30) among them, that has its contrast with the other sign."""
+    other = _exponent(-_contrast_of(30.0))
+    laws = {name: Law(f"Kur({k:.3g})", kur(k)) for name, k in zip(POSITIVE, (3.0, other, 5.0), strict=True)}
+    laws |= {"kur30": Law("Kur(30)", kur(30.0)), "nlgp100": Law("NLGP(100)", nlgp(100.0))}
+    return laws | {"gaussian": Law("NLGP(0.01)", nlgp(0.01))}
+
+
+def _contrast_of(k: float) -> float:
+    return pixel_contrast(kur(k).stimuli[0].marginal)
+
+
+def _exponent(wanted: float) -> float:
+    """The k at which a pixel of Kur(k) has a contrast, which grows with k."""
+    found: Any = brentq(lambda k: _contrast_of(k) - wanted, 2.2, 10.0, xtol=1e-6)
+    return float(found)
 
 
 def _point_through(task: Task, waves: int) -> float:
@@ -171,20 +199,17 @@ class Committee:
     biases: np.ndarray
 
     def described(self) -> str:
-        high = fast(self.fields)
-        a, b, c = (int(kind.sum()) for kind in (localized(self.fields), slow(self.fields), high))
-        positive = int(np.sum(self.biases[high] > 0))
-        return f"{a} localized, {b} of low and {c} of high frequency ({positive} of these with a positive bias)"
+        kinds = {"localized": localized, "slow waves": slow, "fast waves": fast, "neither": mixed}
+        counts = listed(f"{int(kind(self.fields).sum())} {name}" for name, kind in kinds.items())
+        return f"{counts} ({self.second()} of the fast ones with a positive bias)"
+
+    def second(self) -> int:
+        """Units of the second population that sigmoid units can form: fast waves with a positive bias."""
+        return int(np.sum(self.biases[fast(self.fields)] > 0))
 
 
 Filters = dict[tuple[str, str], Components]
 """Components by the data and by how they were found."""
-
-
-def _share(name: str, which: np.ndarray) -> Number:
-    """The share of units (start, unit), with its standard error over starts."""
-    error = which.mean(1).std(ddof=1) / np.sqrt(len(which)) if len(which) > 1 else None
-    return Number(name, which.mean(), error, "of the units")
 
 
 def _panels(title: str, fields: np.ndarray) -> tuple[Panel, ...]:
@@ -194,12 +219,12 @@ def _panels(title: str, fields: np.ndarray) -> tuple[Panel, ...]:
 
 @dataclass(frozen=True)
 class Measured(AbstractMeasured):
-    """Committees by size and exponent, independent components, and what is known of the data that were unmixed."""
+    """Committees by size and exponent, the laws that were unmixed, and their independent components."""
 
     experiment: Figure6
     committees: dict[tuple[int, float], Committee]
+    laws: dict[str, Law]
     filters: Filters
-    excess: dict[str, float]
     point: float
     """IPR of a single pixel through the ten strongest waves of the figure's data."""
 
@@ -213,97 +238,130 @@ class Measured(AbstractMeasured):
         samples = orbit(it.batch) if it.estimator == "orbit" else f"{it.batch:,} samples"
         return f"{it.starts} committees of {it.units}, {it.steps:,} steps of {samples}"
 
-    def _fitting(self, filters: Filters) -> str:
-        """The iterations of these fits, and which of them were not enough."""
-        unfinished = [f"{MIXTURES[name]} ({way})" for (name, way), one in filters.items() if one.converged is False]
-        ends = f"not converged: {', '.join(unfinished)}" if unfinished else "all converged"
-        return f"{self.experiment.iterations} iterations a fit, {ends}"
+    def _converged(self, keys: "list[tuple[str, str]]") -> str:
+        """How many of these fits converged and which did not, in words."""
+        names = [f"{self._title(name)} ({way})" for name, way in keys if not self.filters[name, way].converged]
+        ended = f"{len(keys) - len(names)} of {len(keys)} fits converged"
+        return f"{ended}, not within {self.experiment.iterations} iterations: {listed(names)}" if names else ended
 
-    def count(self, name: str, way: str = f"{SIZE} parallel") -> int:
-        """How many components are localized."""
-        return int(np.sum(localized(self.filters[name, way].filters)))
+    def _title(self, name: str) -> str:
+        return self.laws[name].title if name in self.laws else f"{self.laws['kur30'].title}, one class"
+
+    def local(self, name: str, way: str = WHOLE, called: str = "") -> Number:
+        """The share of components that are localized."""
+        return share(called or name, localized(self.filters[name, way].filters), "of the components")
 
     def _localized(self) -> Claim:
-        sizes = self.experiment.sizes
         each = {
-            (word, size): _share(f"{word}_{size}", localized(self.committees[size, k].fields))
-            for size in sizes
+            (word, size): share(f"{word}_{size}", localized(self.committees[size, k].fields))
+            for size in self.experiment.sizes
             for word, k in (("sharp", SHARP), ("broad", BROAD))
         }
-        sharp, broad = (np.array([each[word, size].value for size in sizes], float) for word in ("sharp", "broad"))
-        worst = {"sharp": sharp.min(), "broad": broad.max(), "difference": (sharp - broad).min()}
+        worst = [
+            extreme(word, choose, (each[word, size] for size in self.experiment.sizes))
+            for word, choose in (("sharp", min), ("broad", max))
+        ]
         return LOCALIZED.claim(
             "The receptive fields are sharply localized on Kur(10) and not on Kur(4).",
             source=f"{PAPER}, figure 6 and section 4.4",
             reported="all ten shown are, and none",
-            numbers=[*(Number(name, value) for name, value in worst.items()), *each.values()],
+            numbers=[*worst, *each.values()],
             said=f"units that are localized, of {self.experiment.starts * self.experiment.units}, Kur(10) and Kur(4): "
-            + "; ".join(f"N = {size}: {{sharp_{size}:.0%}} and {{broad_{size}:.0%}}" for size in sizes),
+            + "; ".join(f"N = {n}: {{sharp_{n}:.0%}} and {{broad_{n}:.0%}}" for n in self.experiment.sizes),
             basis=self._training(),
-            expected=as_measured("holds"),
+            expected=as_measured("holds in part"),
+            reasons={"holds in part": self._rest(SHARP, localized, "localized")},
         )
+
+    def _rest(self, k: float, kind: Any, word: str) -> str:
+        """What the units are that are not of a kind."""
+        some = {size: one for (size, exponent), one in self.committees.items() if exponent == k}
+        told = (
+            f"N = {size}: {int(np.sum(~kind(one.fields)))}, {one.second()} of them fast waves with a positive bias"
+            for size, one in some.items()
+        )
+        return f"Units on Kur({k:g}) that are not {word}: {'; '.join(told)} (the second population of sigmoid units)."
 
     def _waves(self) -> Claim:
         broad = {size: one for (size, k), one in self.committees.items() if k == BROAD}
-        least = min((_share("slow", slow(one.fields)) for one in broad.values()), key=lambda share: share.value or 0)
+        least = extreme("slow", min, (share("", slow(one.fields)) for one in broad.values()))
         return WAVES.claim(
             "On Kur(4) the receptive fields look like low-frequency oscillations.",
             source=f"{PAPER}, section 4.4",
             reported="all of them",
             numbers=[least],
-            said="at least {slow:.0%} of low frequency; "
+            said="at least {slow:.0%} slow waves; "
             + "; ".join(f"N = {size}: {one.described()}" for size, one in broad.items()),
             basis=self._training(),
             expected=as_measured("holds in part"),
-            words={"low": LOW},
-            reasons={
-                "holds in part": "Some units turn to a positive bias and a high frequency: the second population of "
-                "sigmoid units."
-            },
+            words={"low": LOW, "size": SIZE},
+            reasons={"holds in part": self._rest(BROAD, slow, "slow waves")},
         )
 
     def _components(self) -> Claim:
-        shown = {key: one for key, one in self.filters.items() if key[0] == "kur3"}
-        medians = {way: float(np.median(ipr(one.filters))) for (_, way), one in shown.items()}
-        ways = dict(zip(("localized", "ten", "deflation"), medians, strict=True))
-        numbers = [
-            Number("components", SIZE),
-            *(Number(word, self.count("kur3", way), unit="components") for word, way in ways.items()),
-            *(Number(f"{word}_ipr", finite(medians[way])) for word, way in ways.items()),
-        ]
+        ways = dict(zip(("whole", "ten", "deflation"), (f"{n} {how}" for n, how in WAYS), strict=True))
         return COMPONENTS.claim(
             "ICA learns localized receptive fields from Kur(3).",
             source=f"{PAPER}, figure 6 (caption: 40 components) and section 4.4 (10 components)",
             reported="ten components, all localized",
-            numbers=numbers,
+            numbers=[
+                *(self.local("kur3", way, called=word) for word, way in ways.items()),
+                *(median(f"{word}_ipr", ipr(self.filters["kur3", way].filters)) for word, way in ways.items()),
+                *(Number(f"{word}_iterations", self._iterations("kur3", way)) for word, way in ways.items()),
+            ],
             said="localized: "
-            + "; ".join(f"of {way}: {{{word}}}, median IPR {{{word}_ipr:.2f}}" for word, way in ways.items()),
-            basis=f"one fit a number, {self.experiment.samples:,} samples; {self._fitting(shown)}",
+            + "; ".join(
+                f"of {way}: {{{word}:.0%}}, median IPR {{{word}_ipr:.2f}}, {{{word}_iterations}} iterations"
+                for word, way in ways.items()
+            ),
+            basis=f"one fit each way, {self.experiment.samples:,} samples; "
+            + self._converged([("kur3", way) for way in ways.values()]),
             expected=as_measured("holds"),
-            words={"components": SIZE},
+            words={"size": SIZE},
         )
 
+    def _iterations(self, name: str, way: str = WHOLE) -> int:
+        return self.filters[name, way].iterations
+
     def _sign(self) -> Claim:
-        it = self.experiment
-        counts = {name: self.count(name) for name in MIXTURES}
-        whole = {key: one for key, one in self.filters.items() if key[1].startswith(str(SIZE))}
         return SIGN.claim(
             "For ICA the sign of the excess kurtosis is irrelevant, so long as it is nonzero.",
             source=f"{PAPER}, section 4.4",
             reported="shown for positive excess kurtosis only",
-            numbers=[
-                Number("components", SIZE),
-                *(Number(name, count, _deviation(count, SIZE), "components") for name, count in counts.items()),
-            ],
-            said="localized components of {components}: "
-            + ", ".join(f"{shown} {{{name}}}" for name, shown in MIXTURES.items()),
-            basis=f"one fit each; {it.samples:,} samples of Kur(3), {it.controls:,} of the others; "
-            + self._fitting(whole),
+            numbers=[self.local(name) for name in self.laws] + [self.local("alone"), *self._contrasts()],
+            said=f"of {SIZE} components are localized: "
+            + ", ".join(f"{law.title} {{{name}:.0%}}" for name, law in self.laws.items())
+            + ", one class of Kur(30) {alone:.0%}; E log cosh of a pixel less a Gaussian's (and of a random direction, "
+            "and of the wave that has most): "
+            + ", ".join(
+                f"{law.title} {{pixel_{name}:+.3f}} ({{random_{name}:+.3f}}, {{wave_{name}:+.3f}})"
+                for name, law in self.laws.items()
+            ),
+            basis=f"one fit each, {self.experiment.samples:,} samples made of the same random numbers; "
+            + self._converged([(name, WHOLE) for name in (*self.laws, "alone")])
+            + "; contrasts without samples",
             expected=as_measured("holds in part"),
-            reasons={
-                "holds in part": "What is found must stand out of the noise of the samples: a negative excess kurtosis "
-                "is at most 2 in size, a positive one has no bound."
-            },
+            reasons=dict.fromkeys(("holds in part", "does not hold"), self._outdone()),
+        )
+
+    def _contrasts(self) -> list[Number]:
+        """What FastICA maximises the square of, and the iterations that it took."""
+        numbers = []
+        for name, law in self.laws.items():
+            one = law.contrast
+            numbers += [Number(f"{part}_{name}", getattr(one, part)) for part in ("pixel", "random", "wave")]
+            numbers.append(Number(f"iterations_{name}", self._iterations(name), unit="iterations"))
+        return numbers
+
+    def _outdone(self) -> str:
+        """Where a pixel is not the direction of the largest contrast: its size decides, and the classes have one."""
+        laws = [law for name, law in self.laws.items() if name != "gaussian"]
+        waves = [law.title for law in laws if abs(law.contrast.wave) > abs(law.contrast.pixel)]
+        least = min(laws, key=lambda law: abs(law.contrast.pixel))
+        return (
+            f"The contrast is blind to its sign, but not to its size: that of a pixel of {least.title} is "
+            f"{least.contrast.pixel:+.4f}, at an excess kurtosis of {least.excess:+.2f}. As the classes differ in "
+            f"their spectra, waves have a contrast too; it is larger than a pixel's on: {listed(waves) or 'none'}."
         )
 
     # Figures and text ------------------------------------------------------------------------------------------------
@@ -325,42 +383,53 @@ class Measured(AbstractMeasured):
         return (*negative[0], *negative[1], *positive, lines)
 
     def _ica(self) -> Figure:
-        whole = f"{SIZE} parallel"
         top = (
-            Fields(f"Kur(3): ten of {SIZE} components", self.filters["kur3", whole].filters[:10]),
+            Fields(f"Kur(3): ten of {SIZE} components", self.filters["kur3", WHOLE].filters[:10]),
             Fields("Kur(3): ten components only", self.filters["kur3", "10 parallel"].filters),
             Fields("Kur(3): ten, by deflation", self.filters["kur3", "10 deflation"].filters),
         )
-        bottom = tuple(
-            Fields(f"{shown}: ten of {SIZE}", self.filters[name, whole].filters[:10])
-            for name, shown in list(MIXTURES.items())[1:]
-        )
-        return Figure("Independent components", (top, bottom), ("the figure", "controls"))
+        rest = [
+            Fields(f"{self._title(name)}: ten of {SIZE}", self.filters[name, WHOLE].filters[:10])
+            for name in (*list(self.laws)[1:], "alone")
+        ]
+        rows = (top, tuple(rest[:3]), tuple(rest[3:]))
+        return Figure("Independent components", rows, ("the figure", "other laws", "and more"))
 
     def _table(self) -> Figure:
         rows = []
         for (name, way), one in self.filters.items():
-            spread = (f"{v:.3f}" for v in np.quantile(ipr(one.filters), (0, 0.5, 1)))
-            ends = {True: "yes", False: "no", None: "not told"}[one.converged]
-            found = f"{self.count(name, way)}/{len(one.filters)}"
-            rows.append((MIXTURES[name], or_infinite(self.excess[name]), way, found, *spread, ends))
-        columns = ("data", "excess kurtosis", "components", "localized", "least IPR", "median", "largest", "converged")
-        return Figure("Components that are localized", ((Table("", columns, tuple(rows)),),))
+            law = self.laws.get(name)
+            parts = ("pixel", "random", "wave")
+            contrasts = [f"{getattr(law.contrast, part):+.4f}" if law else "" for part in parts]
+            excess = or_infinite(law.excess) if law else or_infinite(self.laws["kur30"].excess)
+            found = f"{int(np.sum(localized(one.filters)))}/{len(one.filters)}"
+            middle = f"{np.median(ipr(one.filters)):.3f}"
+            rows.append((self._title(name), excess, way, found, middle, one.told(), *contrasts))
+        columns = ("data", "excess kurtosis", "components", "localized", "median IPR", "iterations", "contrast: pixel",
+                   "random direction", "best wave")  # fmt: skip
+        caption = "Contrast: E log cosh less a Gaussian's, of which FastICA maximises the square, without samples."
+        return Figure("Components that are localized", ((Table("", columns, tuple(rows)),),), caption=caption)
 
     def text(self) -> str:
         it = self.experiment
         found = "; ".join(f"N = {size}, Kur({k:g}): {one.described()}" for (size, k), one in self.committees.items())
-        unmixed = ", ".join(f"{self.count(name)} on {shown}" for name, shown in MIXTURES.items())
+        unmixed = listed(f"{self.local(name):.0%} on {self._title(name)}" for name in (*self.laws, "alone"))
         ten = np.median(ipr(self.filters["kur3", "10 parallel"].filters))
-        instead = f", in place of {PRINTED_BATCH:,} samples" if it.estimator == "orbit" else ""
+        twin = self.laws["twin"].title
         return (
             f"The paper trains committees of {it.units} sigmoid units with biases on Kur(10), where it expects "
             f"localized fields, and on Kur(4), where it does not, and contrasts them with ICA, for which the sign of "
-            f"the kurtosis should not matter. Of {it.starts * it.units} units each: {found}. Units of high frequency, "
-            f"of which the text does not speak, belong to the second population that sigmoid units can form. FastICA "
-            f"finds localized components (of {SIZE}): {unmixed}. If only ten are asked for, it first keeps the ten "
-            f"strongest waves, through which a single pixel has an IPR of {self.point:.2f}; what it finds has a median "
-            f"of {ten:.2f}. ICA had {it.samples:,} samples of Kur(3), {it.controls:,} of the others, and "
-            f"{self._fitting(self.filters)}. The caption says N = {CAPTION}, the stored runs have N = {STORED}; here N "
-            f"= {' and '.join(map(str, it.sizes))}. Training: {self._training()}{instead}."
+            f"the kurtosis should not matter. Of {it.starts * it.units} units each: {found}. The text does not speak "
+            f"of fast waves; with a positive bias they belong to the second population that sigmoid units can form. "
+            f"Of {SIZE} components, FastICA finds localized: {unmixed}. {self._outdone()} {twin} has the contrast of "
+            f"Kur(30) with the other sign; in one class alone a wave, being nearly Gaussian, has none. If only ten "
+            f"components are asked for, FastICA first keeps the ten strongest waves, through which a single pixel has "
+            f"an IPR of {self.point:.2f}; what it finds has a median of {ten:.2f}. ICA had {it.samples:,} samples of "
+            f"every law; {self._converged(list(self.filters))}. The caption says N = {CAPTION}, the stored runs have N = "
+            f"{STORED}; here N = {' and '.join(map(str, it.sizes))}. Training: {self._training()}{self._instead()}."
         )
+
+    def _instead(self) -> str:
+        if self.experiment.estimator == "plain":
+            return ""
+        return f", worth {worth(self.experiment.batch)} to a single neuron, in place of the code's {CODE_BATCH:,}"
