@@ -175,6 +175,34 @@ def test_redundant_gates():
     assert np.abs(path[:, 1] - second).max() < 1e-11
 
 
+@pytest.mark.parametrize("units", [2, 5])
+def test_redundant_gates_integrated(units):
+    """B-16 with the 1/K of B-14: dw/dt = (2/K)(b - A(w_1 + w_2)/K) for both, solved by scipy, in a network of K units
+    of which no other is open with these two. In the notes' time, of half the loss, m decays as exp(-2 t A/K^2)."""
+    rng = np.random.default_rng(5)
+    root = rng.normal(size=(N, N))
+    a, b, w0, times = (
+        root @ root.T / N + 0.2 * np.eye(N),
+        rng.normal(size=N),
+        rng.normal(size=(2, N)),
+        [0.0, 0.7, 2.0, 9.0],
+    )
+
+    def speed(_, w):
+        step = 2 / units * (b - a @ (w[:N] + w[N:]) / units)
+        return np.concatenate([step, step])
+
+    truth = solve_ivp(speed, (0, 9), w0.ravel(), t_eval=times, rtol=1e-11, atol=1e-12, method="LSODA").y.T
+    got = np.concatenate(redundant_path(a, b, *w0, times=times, units=units), axis=1)
+    assert np.abs(got - truth).max() < 1e-8
+    values, vectors = np.linalg.eigh(a)
+    end = units / 2 * np.linalg.solve(a, b)
+    for t, w in zip(times, truth, strict=True):
+        decay = (vectors * np.exp(-2 * (2 * t) * values / units**2)) @ vectors.T  # 2t: the notes' time
+        mean = end + decay @ (w0.mean(0) - end)
+        assert np.abs(mean - (w[:N] + w[N:]) / 2).max() < 1e-8
+
+
 def test_exclusive_gates_learn_alone():
     """Opposite gates: A is block diagonal, and each unit converges to least squares on its own half (Eq. 58)."""
     network = GatedLinear(np.stack([GATES[0], -GATES[0]]))

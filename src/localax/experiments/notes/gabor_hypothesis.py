@@ -5,10 +5,11 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
+from ..._math import ring_distance
 from ..._progress import Update
-from ...analysis import fit_bump, fit_gabor, peak, uncertainty
+from ...analysis import fit_gabor, localized, uncertainty
 from ...networks import AbstractNetwork, SoftCommittee
-from ...outcome import Claim, Figure, Lines, Number, Rule, Scatter, Table, as_measured, by_theory, finite
+from ...outcome import Claim, Figure, Lines, Number, Rule, Scatter, Table, as_measured, finite
 from ...spec import Setting
 from ...theory import critical_gain
 from ...theory.steady import ising_attractor
@@ -17,9 +18,10 @@ from ...trajectory import Trajectory
 from ..experiment import AbstractExperiment, AbstractMeasured
 from ..toolkit.checks import STREAMS, even, rising, shared_out
 from ..toolkit.neuron import neuron
-from ..toolkit.populations import largest
+from ..toolkit.populations import largest, share
 from ..toolkit.seeds import seed_from, seeds_from
-from ..toolkit.sources import NETWORKS, PAPER
+from ..toolkit.single_neurons import centred
+from ..toolkit.sources import NETWORKS
 from ..toolkit.tasks import SIZE, WIDE, nlgp
 from ..toolkit.train import train
 from ..toolkit.words import listed
@@ -28,28 +30,42 @@ COUPLINGS = (0.3, 0.7)
 """Of the Ising classes of the paper's figure 3, whose steady state has a closed form."""
 SOURCE = f"{NETWORKS}, section 2, Uncertainty Principle"
 
+GOOD = 0.1
+"""Relative error below which a fit looks right to the eye."""
+HIGH = 3.0
+"""Gain from which on the notes' "high gain" is taken: an excess kurtosis close to the least, -2."""
+PHASES = 7
+"""Phases tried for all Gabors of a network, from a cosine to a sine."""
+
 GABORS = Rule(
-    "median relative error below {good:g} at every gain for both networks; in part: for one network at some gain above "
-    "the critical one",
+    "Gabors of free place, height, decay and frequency, whose phase is the same at all gains, fit with a median "
+    "relative error below {good:g} at every gain, for both networks; in part: for one network, at all gains above the "
+    "critical one or at all below it",
     lambda n, t: n.worst < t.good,
-    partly=lambda n, t: n.best < t.good,
-    thresholds={"good": 0.1},  # looks right to the eye
-    holds={"worst": 0.06, "best": 0.02},
-    part={"worst": 0.4, "best": 0.05},
-    fails={"worst": 0.4, "best": 0.2},
+    partly=lambda n, t: n.case < t.good,
+    thresholds={"good": GOOD},
+    holds={"worst": 0.06, "case": 0.02},
+    part={"worst": 0.4, "case": 0.05},
+    fails={"worst": 0.4, "case": 0.2},
+)
+LOOKS = Rule(
+    "at gains from {high:g} on more than {half:.0%} of the committee's fields are within {good:g} of a Gabor; in part "
+    "(sometimes): more than {some:.0%}",
+    lambda n, t: n.alike > t.half,
+    partly=lambda n, t: n.alike > t.some,
+    thresholds={"half": 0.5, "some": 0.1},
+    holds={"alike": 0.7},
+    part={"alike": 0.3},
+    fails={"alike": 0.05},
 )
 DEFORM = Rule(
-    "the median width of the best Gabor falls from each gain above the critical one to the next",
-    lambda n, _: n.step < 0,
-    holds={"step": -0.2},
-    fails={"step": 0.1},
-)
-SPINS = Rule(
-    "Gabor error below {good:g}, and not more than that of a delta on an exponential",
-    lambda n, t: n.gabor < t.good and n.gabor <= n.bump,
-    thresholds={"good": 0.1},
-    holds={"gabor": 0.03, "bump": 0.05},
-    fails={"gabor": 0.08, "bump": 0.01},
+    "the median width of the best Gabor falls from each gain above the critical one to the next, no field at the least "
+    "gain is localized and all are at the largest; in part: the width falls",
+    lambda n, _: n.step < 0 and n.low == 0 and n.high == 1,
+    partly=lambda n, _: n.step < 0,
+    holds={"step": -0.2, "low": 0.0, "high": 1.0},
+    part={"step": -0.2, "low": 0.5, "high": 1.0},
+    fails={"step": 0.1, "low": 0.0, "high": 1.0},
 )
 UNCERTAIN = Rule(
     "medians at every gain above the critical one: end less than {near:g} from 1/2, and less than {near:g} above the "
@@ -69,7 +85,7 @@ class GaborHypothesis(AbstractExperiment):
 
     name: ClassVar[str] = "gabor_hypothesis"
     title: ClassVar[str] = "Are the fields Gabors?"
-    cost: ClassVar[float] = 35.0
+    cost: ClassVar[float] = 20.0
 
     gains: Annotated[tuple[float, ...], Setting("gains of NLGP, rising", gt=0, many=(1, None))] = (
         0.01,
@@ -77,17 +93,17 @@ class GaborHypothesis(AbstractExperiment):
         3.0,
         100.0,
     )
-    units: Annotated[int, Setting("units of the committee", kind=int, ge=1)] = 8
+    units: Annotated[int, Setting("units of the committee", kind=int, ge=1)] = 6
     seeds: Annotated[int, Setting("initialisations, on two streams of data", kind=int, ge=2)] = 2
     steps: Annotated[int, Setting("steps of training", kind=int, ge=2)] = 1200
     rate: Annotated[float, Setting("learning rate, per unit", gt=0)] = 0.06
-    batch: Annotated[int, Setting("samples a step, each with its orbit", kind=int, ge=2)] = 96
+    batch: Annotated[int, Setting("samples a step, each with its orbit", kind=int, ge=2)] = 64
     records: Annotated[int, Setting("moments recorded", kind=int, ge=2)] = 24
 
     @classmethod
     def paper(cls) -> "GaborHypothesis":
         gains = (0.01, 0.5, 1.0, 3.0, 10.0, 100.0)
-        return cls(gains=gains, seeds=4, steps=3000, rate=0.05, batch=128, records=40)
+        return cls(gains=gains, units=8, seeds=4, steps=3000, rate=0.05, batch=128, records=40)
 
     def check(self) -> None:
         rising(self, "gains")
@@ -100,7 +116,7 @@ class GaborHypothesis(AbstractExperiment):
         progress(0.3)
         many = self._trained(SoftCommittee(self.units), key)
         progress(0.6)
-        spins = np.roll(ising_attractor(*COUPLINGS, np.minimum(np.arange(SIZE), SIZE - np.arange(SIZE))), SIZE // 2)
+        spins = ising_attractor(*COUPLINGS, ring_distance(SIZE))
         fitted, committee, exact = _fitted([_fields(one), _fields(many), spins[None, None]])
         product = uncertainty(one.weights[:, :, :, 0])
         return Measured(self, fitted, committee, exact, one.time, product, critical_gain(*WIDE, SIZE))
@@ -120,41 +136,66 @@ def _fields(trajectory: Trajectory) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Fitted:
-    """The fields of one network, (gain, field, pixel), and the best Gabor and the best delta plus exponential."""
+    """The fields of one network, (gain, field, pixel), moved so that each peak is upwards and in the middle; the best
+    Gabor and the best pixel on an exponential; and the errors of Gabors of one phase, (phase, gain, field)."""
 
     fields: np.ndarray
     gabor: np.ndarray
-    bump: np.ndarray
     gabor_error: np.ndarray
-    bump_error: np.ndarray
     width: np.ndarray
     frequency: np.ndarray
-    phase: np.ndarray
-    offset: np.ndarray
-    centre: np.ndarray
+    bump: np.ndarray
+    bump_error: np.ndarray
+    strict_error: np.ndarray
 
-    def rest(self) -> dict[str, np.ndarray]:
-        """What the notes want to stay: phase (of pi), offset over peak, and centre from the peak in pixels; medians of
-        their size over fields, by gain."""
-        top, n = np.abs(self.fields).max(-1), self.fields.shape[-1]
-        away = np.abs((self.centre - peak(self.fields) + n / 2) % n - n / 2)
-        turned = np.abs((self.phase / np.pi + 0.5) % 1 - 0.5)  # half a turn is a change of sign
-        sizes = {"phase/pi": turned, "offset/peak": np.abs(self.offset) / top, "centre": away}
-        return {name: np.median(values, 1) for name, values in sizes.items()}
+    def strict(self, gains: np.ndarray) -> np.ndarray:
+        """Medians over fields by gain, of those chosen, at the phase that fits all of these gains best."""
+        medians = np.median(self.strict_error[:, gains], 2)
+        return medians[np.argmin(medians.max(1))]
 
 
 def _fitted(groups: list[np.ndarray]) -> list[Fitted]:
     """All fits in one call: a second shape would compile a second time."""
-    every = np.concatenate([group.reshape(-1, group.shape[-1]) for group in groups])
-    gabor, bump = fit_gabor(every), fit_bump(every)
-    parts = [gabor.field, bump.field, gabor.error, bump.error, gabor.width, gabor.frequency]
-    parts += [gabor.phase, gabor.offset, gabor.centre]
+    every = centred(np.concatenate([group.reshape(-1, group.shape[-1]) for group in groups]))
+    gabor, bump = fit_gabor(every), _on_exponential(every)
+    parts = [every, gabor.field, gabor.error, gabor.width, gabor.frequency, *bump, _one_phase(every).T]
     edges = np.cumsum([group.shape[0] * group.shape[1] for group in groups])[:-1]
-    split = [np.split(np.asarray(part), edges) for part in (every, *parts)]
+    split = [np.split(np.asarray(part), edges) for part in parts]
     shaped = (
         [part[i].reshape(*group.shape[:2], *part[i].shape[1:]) for part in split] for i, group in enumerate(groups)
     )
-    return [Fitted(*parts) for parts in shaped]
+    return [Fitted(*parts, np.moveaxis(phases, -1, 0)) for *parts, phases in shaped]
+
+
+def _on_exponential(fields: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The nearest sum of the peak's pixel, an exponential about it and a constant, and its relative error."""
+    away = np.roll(ring_distance(fields.shape[-1]), fields.shape[-1] // 2)
+    skirts = np.exp(-away / np.geomspace(0.2, 10 * len(away), 100)[:, None])
+    columns = np.stack([np.broadcast_to(part, skirts.shape) for part in (away == 0, skirts, 1.0)], axis=-1)
+    basis = np.linalg.qr(columns)[0]
+    found = np.einsum("lpc,fp->flc", basis, fields)
+    best = np.argmax(np.sum(found**2, -1), 1)
+    nearest = np.einsum("fpc,fc->fp", basis[best], found[np.arange(len(fields)), best])
+    return nearest, np.linalg.norm(nearest - fields, axis=-1) / np.linalg.norm(fields, axis=-1)
+
+
+def _one_phase(fields: np.ndarray) -> np.ndarray:
+    """Relative error of the best Gabor with each of PHASES phases, (phase, field): place, height, decay and frequency
+    on a fine grid. A field and its mirror image count as one."""
+    n, both = fields.shape[-1], np.concatenate([fields, np.roll(fields[:, ::-1], 1, axis=1)])
+    shift = np.arange(-n / 4, n / 4 + 0.5, 0.5)[:, None, None, None]
+    width = np.geomspace(0.4, 10 * n, 40)[:, None, None]
+    cycles = np.arange(0, n / 2 + 0.5, 0.5)[:, None]
+    away = (np.arange(n) - n // 2 - shift + n / 2) % n - n / 2
+    envelope, angle = np.exp(-0.5 * (away / width) ** 2), 2 * np.pi * cycles * away / n
+    errors = []
+    for phase in np.linspace(0, np.pi / 2, PHASES):
+        waves = (envelope * np.cos(angle + phase)).reshape(-1, n)
+        size = np.linalg.norm(waves, axis=1)
+        waves = waves[size > 1e-6] / size[size > 1e-6, None]
+        cosine = np.max(np.abs(both @ waves.T), axis=1) / np.linalg.norm(both, axis=1)
+        errors.append(np.sqrt(np.maximum(1 - cosine.reshape(2, -1).max(0) ** 2, 0)))
+    return np.array(errors)
 
 
 @dataclass(frozen=True)
@@ -182,10 +223,15 @@ class Measured(AbstractMeasured):
     def networks(self) -> dict[str, Fitted]:
         return {"neuron": self.neuron, "committee": self.committee}
 
-    def errors(self) -> tuple[Number, Number]:
-        """The largest median error of the best Gabor, and the least above the critical gain."""
-        medians = np.stack([np.median(f.gabor_error, 1) for f in self.networks.values()])
-        return largest("worst", medians.ravel()), _least("best", medians[:, self.settled].ravel())
+    def strict(self) -> tuple[Number, Number]:
+        """The largest median error of Gabors that differ in decay and frequency alone, and the least of those in one
+        case, Gaussian or not, for one network."""
+        every = np.ones(len(self.settled), bool)
+        cases = [case for case in (self.settled, ~self.settled) if case.any()]
+        worst = [f.strict(every).max() for f in self.networks.values()]
+        return largest("worst", worst), _least(
+            "case", np.array([f.strict(case).max() for f in self.networks.values() for case in cases])
+        )
 
     def widths(self) -> tuple[Number, Number]:
         """The largest step of the neuron's median width from one gain to the next, and its largest frequency."""
@@ -202,66 +248,66 @@ class Measured(AbstractMeasured):
     # Claims ----------------------------------------------------------------------------------------------------------
 
     def claims(self) -> tuple[Claim, ...]:
-        return self._gabors(), self._deform(), self._spins(), self._uncertain()
+        return self._gabors(), self._looks(), self._deform(), self._uncertain()
 
     def _basis(self) -> str:
         it = self.experiment
         return f"{it.seeds} initialisations at each of {len(it.gains)} gains, {it.steps} steps"
 
     def _gabors(self) -> Claim:
-        medians = (np.median(f.gabor_error, 1) for f in self.networks.values())
-        shown = (f"{a:.3f} and {b:.3f} (gain {g:g})" for g, a, b in zip(self.experiment.gains, *medians, strict=True))
+        every, gains = np.ones(len(self.settled), bool), self.experiment.gains
+        strict, free = ([m(f) for f in self.networks.values()] for m in (lambda f: f.strict(every), _free))
+        shown = (
+            f"{a:.3f} and {b:.3f} (gain {g:g}; {c:.3f} and {d:.3f} with a phase and an offset of its own)"
+            for g, a, b, c, d in zip(gains, *strict, *free, strict=True)
+        )
         return GABORS.claim(
             "In the Gaussian and the non-Gaussian case the receptive fields are Gabors, differing only in decay and "
             "frequency.",
             source=SOURCE,
             reported="a hypothesis to be tested",
-            numbers=self.errors(),
-            said=f"median error of the best Gabor, one neuron and committee: {'; '.join(shown)}; largest "
-            f"{{worst:.3f}}, least above the critical gain {self.critical:.2f}: {{best:.3f}}",
+            numbers=self.strict(),
+            said=f"median error of the best Gabor of a common phase, one neuron and committee: {'; '.join(shown)}; "
+            f"largest {{worst:.3f}}; in one case (below or above the critical gain {self.critical:.3f}) for one "
+            "network {case:.3f} at the least",
             basis=self._basis(),
             expected=as_measured("holds in part"),
-            reasons={
-                "holds in part": "Near the hypercube a single neuron's field is one pixel on an exponential; in the "
-                "committee units share waves."
-            },
+        )
+
+    def _looks(self) -> Claim:
+        high = np.array(self.experiment.gains) >= HIGH
+        many = self.committee
+        medians = ", ".join(
+            f"{np.median(e):.3f} (gain {g:g})" for g, e in zip(self.experiment.gains, many.gabor_error, strict=True)
+        )
+        return LOOKS.claim(
+            "Sometimes the receptive fields really look like Gabors: so it seems with several hidden units and high "
+            "gain.",
+            source=SOURCE,
+            reported="really look like Gabors",
+            numbers=[share("alike", many.gabor_error[high] < GOOD), share("rival", many.bump_error[high] < GOOD)],
+            said=f"committee of {self.experiment.units}, gains from {HIGH:g} on: {{alike:.0%}} of the fields within "
+            f"{GOOD:g} of a Gabor ({{rival:.0%}} of one pixel on an exponential); median errors {medians}",
+            basis=self._basis(),
+            expected=as_measured("holds in part"),
+            words={"high": HIGH, "good": GOOD},
         )
 
     def _deform(self) -> Claim:
-        late = self.settled
+        local = localized(self.neuron.fields)
         step, cycles = self.widths()
-        rest = "; ".join(f"{name} {listed(values[late], '.2f')}" for name, values in self.neuron.rest().items())
         return DEFORM.claim(
-            "Receptive fields continuously deform to localized bumps as the gain increases.",
+            "Receptive fields continuously deform from long-range oscillations to localized bumps as the gain "
+            "increases.",
             source=SOURCE,
-            reported="from long-range oscillations to localized bumps",
-            numbers=(step, cycles),
-            said=f"one neuron, gains above {self.critical:.2f}: width "
-            f"{listed(np.median(self.neuron.width, 1)[late], '.2f')} pixels, largest step {{step:+.2f}}; frequency at "
-            f"most {{cycles:.2f}} cycles; what should not change: {rest}",
+            reported="can be shown",
+            numbers=(step, cycles, share("low", local[0]), share("high", local[-1])),
+            said=f"one neuron, gains above {self.critical:.3f}: width "
+            f"{listed(np.median(self.neuron.width, 1)[self.settled], '.2f')} pixels, largest step {{step:+.2f}}; "
+            "frequency at most {cycles:.2f} cycles; localized at the least gain {low:.0%}, at the largest {high:.0%}; "
+            "between these gains nothing was tried",
             basis=self._basis(),
             expected=as_measured("holds"),
-            reasons={
-                "holds": f"The decay changes; the frequency is at most {cycles:.2f} cycles round the ring, and near 0 "
-                "phase and centre are hardly determined."
-            },
-        )
-
-    def _spins(self) -> Claim:
-        first, second = COUPLINGS
-        return SPINS.claim(
-            "The localized field on binary data is a Gabor.",
-            source=f"{SOURCE}; {PAPER}, figure 3",
-            reported="really looks like a Gabor at high gain",
-            numbers=(
-                Number("gabor", finite(self.exact.gabor_error[0, 0])),
-                Number("bump", finite(self.exact.bump_error[0, 0])),
-            ),
-            said=f"exact steady state on Ising data, couplings {first:g} and {second:g}: error of the best Gabor "
-            "{gabor:.3f}, of one pixel on an exponential {bump:.4f}",
-            basis="closed form, no samples; six parameters each",
-            expected=by_theory("does not hold", "closed form of the steady state, (S0+S1)^-1 S1 e"),
-            reasons={"does not hold": "The exact field is (S0+S1)^-1 S1 e: one pixel and an exponential skirt."},
         )
 
     def _uncertain(self) -> Claim:
@@ -300,14 +346,12 @@ class Measured(AbstractMeasured):
         return [int(i) for i in np.unique([late[0], late[len(late) // 2], late[-1]])]
 
     def _fit(self, fitted: Fitted, i: int) -> Lines:
-        """The field of median Gabor error, its peak in the middle."""
+        """The field of median Gabor error."""
         which = int(np.argsort(fitted.gabor_error[i])[len(fitted.gabor_error[i]) // 2])
-        field = fitted.fields[i, which]
-        shift = len(field) // 2 - int(peak(field))
-        found = {"field": field, "Gabor": fitted.gabor[i, which], "delta + exp": fitted.bump[i, which]}
-        distance = np.arange(len(field)) - len(field) // 2
-        curves = {name: np.roll(curve, shift) for name, curve in found.items()}
-        return Lines(f"gain {self.experiment.gains[i]:g}", distance, curves, xlabel="distance from the peak")
+        curves = {"field": fitted.fields, "Gabor": fitted.gabor, "delta + exp": fitted.bump}
+        distance = np.arange(fitted.fields.shape[-1]) - fitted.fields.shape[-1] // 2
+        shown = {name: fields[i, which] for name, fields in curves.items()}
+        return Lines(f"gain {self.experiment.gains[i]:g}", distance, shown, xlabel="distance from the peak")
 
     def _errors(self) -> Scatter:
         gains = np.array(self.experiment.gains)
@@ -355,10 +399,11 @@ class Measured(AbstractMeasured):
             "frequency alone, and that their uncertainty falls to 1/2 during training. A single neuron's field "
             f"oscillates by {at(one.frequency, low)} cycles a ring at {first} and {at(one.frequency, high)} at {last} "
             f"(0 is a bump); the best Gabor of six parameters misses {at(one.gabor_error, low)} of it at {first} and "
-            f"{at(one.gabor_error, high)} at {last}, where one pixel on an exponential, of as many parameters, misses "
-            f"{at(one.bump_error, high)}. On Ising data the steady state is known exactly and is of that second form "
-            f"(error {self.exact.bump_error[0, 0]:.4f}, Gabor {self.exact.gabor_error[0, 0]:.3f}). In a committee of "
-            f"{it.units} units the fields have about {at(many.frequency, high)} cycles a ring at {last}, and Gabors "
+            f"{at(one.gabor_error, high)} at {last}, where one pixel on an exponential, of five parameters, misses "
+            f"{at(one.bump_error, high)}. An extension: on Ising data, couplings {COUPLINGS[0]:g} and "
+            f"{COUPLINGS[1]:g}, the steady state (S0+S1)^-1 S1 e is known exactly; one pixel on an exponential misses "
+            f"{self.exact.bump_error[0, 0]:.4f} of it and a Gabor {self.exact.gabor_error[0, 0]:.3f}. In a committee "
+            f"of {it.units} units the fields have about {at(many.frequency, high)} cycles a ring at {last}, and Gabors "
             f"are the {better} description: {at(many.gabor_error, high)} against {at(many.bump_error, high)}. The "
             f"uncertainty goes from {np.median(self.product[high, :, 0]):.1f} to "
             f"{np.median(self.product[high, :, -1]):.2f} at the highest gain; 1/2 is no bound on a ring of pixels (one "
@@ -375,3 +420,8 @@ def _least(name: str, values: np.ndarray) -> Number:
 
 def _columns(fitted: Fitted) -> tuple[np.ndarray, ...]:
     return fitted.gabor_error, fitted.bump_error, fitted.width, fitted.frequency
+
+
+def _free(fitted: Fitted) -> np.ndarray:
+    """Median error of the best Gabor, each with a phase and an offset of its own, by gain."""
+    return np.median(fitted.gabor_error, 1)

@@ -271,6 +271,11 @@ class Measured(AbstractMeasured):
         size = self.experiment.size
         return sum(int(np.sum((c.everywhere > 1) & (c.everywhere < size))) for c in self.courses.values())
 
+    def _never(self) -> str:
+        """At which tasks no weight outweighs all others together at any record, as a sentence after others."""
+        never = [name for name, c in self.courses.items() if c.everywhere.min() > 1]
+        return f" At {', '.join(never)} no weight ever outweighs all others." if never else ""
+
     # Claims ----------------------------------------------------------------------------------------------------------
 
     def claims(self) -> tuple[Claim, ...]:
@@ -340,7 +345,7 @@ class Measured(AbstractMeasured):
             expected=as_measured("holds in part"),
             reasons={
                 "holds in part": "Fields have tails: unless the peak outweighs the whole tail, some state of the "
-                "hypercube is decided by the least weight. For wide lengthscales the peak never does."
+                f"hypercube is decided by the least weight.{self._never()}"
             },
         )
 
@@ -382,8 +387,8 @@ class Measured(AbstractMeasured):
             basis=self._basis(),
             expected=as_measured("holds in part"),
             reasons={
-                "holds in part": "The divide opens when one weight outweighs the others; before that, and for wide "
-                "lengthscales for ever, coefficients lie in between."
+                "holds in part": "The divide opens when one weight outweighs the others; before that coefficients lie "
+                f"in between.{self._never()}"
             },
         )
 
@@ -459,8 +464,6 @@ class Measured(AbstractMeasured):
                 f"data, where delta is {c.likely_delta[:, -1].min():.2f} of the largest weight"
             )
         )
-        never = [name for name, c in self.courses.items() if c.everywhere.min() > 1]
-        wide = f"At {', '.join(never)} no weight ever outweighs the rest. " if never else ""
         return (
             f"On the hypercube small weights do not count, argue {SINGLE}, and ask how small the number k of weights "
             "that decide the gate becomes, how large delta (Eq. 13) is on a subset of high probability, and how the "
@@ -469,7 +472,7 @@ class Measured(AbstractMeasured):
             f"three bumps, with a factor 1/2, by {self.bumps[DOMINANT].halved:.0e} where the first outweighs the other "
             f"two and by {self.bumps[MAJORITY].halved:.2f} where it does not. In training ({it.seeds} neurons a task, "
             f"gain {GAIN:g}) k is 1 where one weight outweighs all others and {it.size} elsewhere, with "
-            f"{f'{between} records' if between else 'nothing'} between; at the end it is {ends}. {wide}"
+            f"{f'{between} records' if between else 'nothing'} between; at the end it is {ends}.{self._never()} "
             "Eq. 20, a sum in place of a product, is the first degree of the gate's Walsh expansion: "
             f"{self.walsh['noise'][0]:.0%} off for noise, {self.walsh['dominant'][0]:.0e} off where a weight "
             f"dominates. Rings have {it.size} pixels instead of {SIZE}, since delta is exact only by going through all "

@@ -65,9 +65,10 @@ class RedundantGates(AbstractExperiment):
 
 
 def _printed(a: np.ndarray, b: np.ndarray, first: np.ndarray, second: np.ndarray, times: np.ndarray) -> np.ndarray:
-    """Eqs. 112 and 113 with A/K for A and signed constants, (time, unit, pixel).
+    """Eqs. 112 and 113 with A/K for A (erratum B-14), (time, unit, pixel).
 
-    The first unit decays to A^-1 b/2 at the rate of a single unit, and the second keeps its distance.
+    The first unit decays to K A^-1 b/2 at the rate of a single unit, 2 A/K^2 in the time of training, and the second
+    keeps its distance.
     """
     values, vectors = np.linalg.eigh(a)
     limit = UNITS / 2 * np.linalg.solve(a, b)
@@ -124,15 +125,15 @@ class Measured(AbstractMeasured):
         return FOLLOWED.claim(
             "w_1 decays to A^-1 b/2 as exp(-t A/(K tau)), and w_2 keeps its distance from it.",
             source=f"{OLDER}, Eqs. 112 and 113",
-            reported="closed form",
+            reported="closed form; taken here with A/K for A, so that the 1/K of erratum B-14 is not held against it",
             numbers=self._from(self.printed),
             said="relative distance from training: at most {apart:.2f}, at the end {at_end:.2f}; up to {deviation:.0f} "
             "standard errors",
             basis=self._basis(),
             expected=by_theory("does not hold", "erratum B-16: Eq. 110 solved"),
             reasons={
-                "does not hold": "w_1 ends at A^-1 b/2 plus half of the difference, and the exponent lacks a factor 2 "
-                "(erratum B-16)."
+                "does not hold": "Eq. 111 decays towards A^-1 b/2 plus half of the difference, at twice the rate: both "
+                "are lost in Eq. 112 (erratum B-16)."
             },
         )
 

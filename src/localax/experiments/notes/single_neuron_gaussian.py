@@ -12,7 +12,7 @@ from ..._math import real_dft
 from ..._progress import Update
 from ...analysis import spectrum
 from ...networks import SoftCommittee, Xavier, seed_keys
-from ...outcome import Claim, Fields, Figure, Lines, Number, Rule, Table, by_theory
+from ...outcome import Claim, Fields, Figure, Heatmap, Lines, Number, Rule, Table, by_theory
 from ...spec import Setting
 from ...stimuli import Copula, CosineModulated, Gaussian, Normal, Task
 from ...theory import exact_flow
@@ -70,6 +70,16 @@ COEFFICIENTS = Rule(
     thresholds={"same": SAME},
     holds={"spread": 0.001},
     fails={"spread": 1.0},
+)
+ORTHOGONAL = Rule(
+    "the products of any two columns are within {rounding:g} of 0, and of every column with itself of 1 (in part: the "
+    "former)",
+    lambda n, t: max(n.overlap, n.off) < t.rounding,
+    partly=lambda n, t: n.overlap < t.rounding,
+    thresholds={"rounding": 1e-12},
+    holds={"overlap": 1e-15, "off": 1e-15},
+    part={"overlap": 1e-15, "off": 0.5},
+    fails={"overlap": 0.1, "off": 0.5},
 )
 RESTS = Rule(
     "at each wave Eq. 20 linearised has as many positive eigenvalues as there are modes of lesser ratio",
@@ -145,6 +155,14 @@ def gaussian_tasks() -> dict[str, Task]:
         PAPER: binary(Gaussian(SIZE, 1.0), Gaussian(SIZE, 3.0)),
         MODULATED: binary(Gaussian(SIZE, 1.0), wave),
     }
+
+
+def printed_basis() -> np.ndarray:
+    """Real and imaginary parts of the columns of the discrete Fourier transform as Eqs. 33 to 35 select them, sorted by
+    frequency, (pixel, column)."""
+    columns = np.exp(-2j * np.pi * np.outer(np.arange(SIZE), np.arange(SIZE // 2 + 1)) / SIZE) / np.sqrt(SIZE)
+    pairs = [part for j in range(1, SIZE // 2) for part in (columns[:, j].real, columns[:, j].imag)]
+    return np.stack([columns[:, 0].real, *pairs, columns[:, -1].real], axis=1)
 
 
 def _flow(task: Task, starts: np.ndarray, times: np.ndarray) -> np.ndarray:
@@ -298,7 +316,14 @@ class Measured(AbstractMeasured):
     # Claims ----------------------------------------------------------------------------------------------------------
 
     def claims(self) -> tuple[Claim, ...]:
-        return self._closed_form(), self._survivor(), self._amplitude(), self._pair(), self._stability()
+        return (
+            self._closed_form(),
+            self._survivor(),
+            self._amplitude(),
+            self._pair(),
+            self._stability(),
+            _orthogonal(),
+        )
 
     def _closed_form(self) -> Claim:
         it, found = self.experiment, self.training
@@ -400,7 +425,7 @@ class Measured(AbstractMeasured):
 
     def figures(self) -> tuple[Figure, ...]:
         survival = tuple(race.panels(name) for name, race in self.races.items())
-        return self._comparison(), Figure("Which frequency survives", survival), self._states()
+        return self._comparison(), Figure("Which frequency survives", survival), self._states(), _basis_figure()
 
     def _comparison(self) -> Figure:
         trained, flow = self.training.trained[0, 0], self.training.flow[0, 0]
@@ -449,3 +474,36 @@ class Measured(AbstractMeasured):
             "norm where the norm belongs, and fix the norm of a cosine and its sine together, never the two one by "
             "one."
         )
+
+
+def _orthogonal() -> Claim:
+    basis = printed_basis()
+    products = basis.T @ basis
+    norms = np.sqrt(np.diag(products))
+    return ORTHOGONAL.claim(
+        "Real and imaginary parts of the columns of the discrete Fourier transform make a real orthogonal matrix.",
+        source=f"{NETWORKS}, Eqs. 33 to 35 and figure 2",
+        reported="a real orthogonal matrix",
+        numbers=[
+            Number("overlap", np.abs(products - np.diag(np.diag(products))).max()),
+            Number("off", np.abs(np.diag(products) - 1).max()),
+        ],
+        said=f"products of different columns at most {{overlap:.0e}}; norms {norms.min():.4f} to {norms.max():.4f}",
+        basis=f"closed form, {SIZE} pixels",
+        expected=by_theory("holds in part", "erratum B-08: cosines and sines share the norm of their column"),
+        reasons={
+            "holds in part": "Cosine and sine share the norm 1 of a complex column: each needs a factor sqrt(2), but "
+            "for the constant and the fastest wave (erratum B-08)."
+        },
+    )
+
+
+def _basis_figure() -> Figure:
+    """Figure 2 of the notes, with columns of norm 1, and the norms as printed."""
+    edge = float(SIZE)
+    matrix = Heatmap("real Fourier basis", real_dft(SIZE).T, "column", "pixel", (0.0, edge, 0.0, edge))
+    norms = {"as printed": np.linalg.norm(printed_basis(), axis=0), "orthogonal": np.ones(SIZE)}
+    return Figure(
+        "The basis in which both covariances are diagonal",
+        ((matrix, Lines("norms of the columns", np.arange(SIZE), norms, xlabel="column")),),
+    )
