@@ -43,12 +43,13 @@ def unmixed(x: np.ndarray, components: int, most: int, algorithm: Algorithm = "p
     `localax.analysis.ica` does not tell how many iterations it took.
     """
     from sklearn.decomposition import FastICA
+    from threadpoolctl import threadpool_limits
 
     model = FastICA(
         components, algorithm=algorithm, whiten="unit-variance", whiten_solver="eigh", max_iter=most, tol=1e-4,
         random_state=0,
     )  # fmt: skip
-    with warnings.catch_warnings():
+    with threadpool_limits(1), warnings.catch_warnings():  # threads spend more than they gain on products so small
         warnings.filterwarnings("ignore", message=".*did not converge")
         filters = model.fit(x.reshape(len(x), -1)).components_
     filters = filters / np.linalg.norm(filters, axis=1, keepdims=True)
