@@ -1,6 +1,9 @@
 """The paper's figures and claims, in their order."""
 
+from .amplifiers import Amplifiers
+from .assumptions import Assumptions
 from .attractor import Attractor
+from .elliptical import EllipticalData
 from .fig1 import Figure1
 from .fig2 import Figure2
 from .fig3 import Figure3
@@ -10,9 +13,12 @@ from .fig6 import Figure6
 from .fig7 import Figure7
 from .fig8 import Figure8
 from .gaussian_clone import GaussianClone
+from .interactions import Interactions
 from .ising_nlgp import IsingNLGP
 from .kurtosis import Kurtosis
+from .large_rings import LargeRings
 from .lemma import Lemma
+from .onset import Onset
 from .peaks import Peaks
 from .threshold import Threshold
 
@@ -29,14 +35,23 @@ PAPER = (
     IsingNLGP,
     Attractor,
     Threshold,
+    LargeRings,
+    Onset,
     Peaks,
     Kurtosis,
     GaussianClone,
+    Assumptions,
+    Amplifiers,
+    EllipticalData,
+    Interactions,
 )
 
 __all__ = [
     "PAPER",
+    "Amplifiers",
+    "Assumptions",
     "Attractor",
+    "EllipticalData",
     "Figure1",
     "Figure2",
     "Figure3",
@@ -46,9 +61,12 @@ __all__ = [
     "Figure7",
     "Figure8",
     "GaussianClone",
+    "Interactions",
     "IsingNLGP",
     "Kurtosis",
+    "LargeRings",
     "Lemma",
+    "Onset",
     "Peaks",
     "Threshold",
 ]
