@@ -1,5 +1,7 @@
 """Fixed points, thresholds and branches against enumeration, numerical Jacobians, known thresholds and each other."""
 
+import math
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -25,6 +27,7 @@ from localax.theory import amplifier, critical_gain, critical_k, effective_flow,
 from localax.theory.flows import effective_field
 from localax.theory.steady import (
     continue_branch,
+    critical_excess_kurtosis,
     flat_height,
     flat_is_unstable,
     ising_attractor,
@@ -223,6 +226,52 @@ def test_thresholds_that_do_not_exist():
         critical_gain(1, 3, 40, low=1, high=10)
     with pytest.raises(ValueError, match=r"^flat_growth_rates: task must be of labels under which"):
         flat_growth_rates(Task(ISING.stimuli, [0, -1]))
+
+
+def excess(stimulus):
+    return stimulus.marginal.excess_kurtosis()
+
+
+@pytest.mark.parametrize(("size", "expected"), [(100, -0.1202), (1600, -0.006997), ((60, 60), -0.8564)])
+def test_thresholds_of_large_rings_and_tori(size, expected):
+    """NLGP at (1, 3): the full criterion, the expansion at small a, and its limit for Gaussian covariances."""
+    gain = critical_gain(1, 3, size)
+    stimuli = NLGP(size, 1, gain), NLGP(size, 3, gain)
+    pixels = np.prod(size)
+    assert excess(stimuli[1]) == pytest.approx(expected, rel=1e-3)
+    square = stimuli[1].covariance().sum() / pixels  # a^2, which is what the expansion leaves out
+    assert critical_excess_kurtosis(Task(stimuli, [0, 1])) == pytest.approx(excess(stimuli[1]), rel=1.5 * square)
+    gaussian = critical_excess_kurtosis(Task([Gaussian(size, 1), Gaussian(size, 3)], [0, 1]))
+    limit = -2 * np.pi**1.5 / pixels if np.ndim(size) == 0 else -4 * np.pi / 15
+    wave = 8 * (np.pi / np.ravel(size)[0]) ** 2  # log r_1/r_0
+    assert gaussian == pytest.approx(limit * np.expm1(wave) / wave, rel=1e-3)  # sums, not integrals
+
+
+def continued_elasticity(a, k):
+    """E(a) of Kur(k) for 5 < k < 6 from the fourth moment, the sixth continued to where it is finite, and the tail."""
+    g = math.gamma
+    sd = math.sqrt(g(3 / k) * g(1 - 2 / k) / g(1 + 1 / k) / k)
+    fourth, sixth = (g((n + 1) / k) * g(1 - n / k) / g(1 + 1 / k) / k / sd**n for n in (4, 6))
+    tail = g(1 - k / 2) / (k - 1) / (math.sqrt(2) * sd) ** k
+    c = a / math.sqrt(1 - a**2)
+    slope = 1 - fourth * c**2 / 2 + sixth * c**4 / 8 + (k - 1) * tail * c ** (k - 2)
+    return (1 + c**2) * slope / (1 - fourth * c**2 / 6 + sixth * c**4 / 40 + tail * c ** (k - 2))
+
+
+def test_heavy_tails_put_the_threshold_of_large_rings_elsewhere():
+    """Kur has no sixth moment where its excess kurtosis is 0: there the threshold is above 0, and falls more slowly."""
+    k = critical_k(1, 3, 1600)
+    short, long = (np.fft.fft(Kur(1600, length, k).covariance()).real[:2] for length in (1, 3))
+    r, a = short / long, np.sqrt(long[0] / 1600)
+    # Tiny differences of E from 1 decide; the tail's next term is of order a^4.
+    wanted = (1 + r[1]) / (1 + r[0]) - 1
+    assert continued_elasticity(a, k) - 1 == pytest.approx(wanted, abs=0.02 * a**4)
+    assert excess(Kur(1600, 3, k)) == pytest.approx(0.02727, abs=2e-5)
+
+
+def test_what_the_large_threshold_needs():
+    with pytest.raises(ValueError, match=r"^critical_excess_kurtosis: task must be a Task on a ring or torus with two"):
+        critical_excess_kurtosis(Task(ISING.stimuli, [0, 2]))
 
 
 # Steady states and branches -------------------------------------------------------------------------------------------

@@ -9,7 +9,15 @@ from ._fixed_points import (
     mode_fixed_points,
     winning_mode,
 )
-from ._thresholds import critical_gain, critical_k, critical_value, flat_growth_rates, flat_height, flat_is_unstable
+from ._thresholds import (
+    critical_excess_kurtosis,
+    critical_gain,
+    critical_k,
+    critical_value,
+    flat_growth_rates,
+    flat_height,
+    flat_is_unstable,
+)
 
 __all__ = [
     "Branch",
@@ -17,6 +25,7 @@ __all__ = [
     "ModeFixedPoints",
     "SteadyState",
     "continue_branch",
+    "critical_excess_kurtosis",
     "critical_gain",
     "critical_k",
     "critical_value",

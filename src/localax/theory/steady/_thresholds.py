@@ -21,6 +21,9 @@ from .._float64 import in_float64
 from .._pixel_law import pixel_law, root
 from ..flows import effective_field
 
+ROUNDING = 1e-9
+"""Share of the largest eigenvalue below which one is rounding, and its ratio to another's means nothing."""
+
 
 @in_float64
 def flat_growth_rates(task: Task) -> Float[np.ndarray, "*pixels"]:
@@ -68,6 +71,26 @@ def flat_height(task: Task) -> float:
 def flat_is_unstable(task: Task) -> bool:
     """Whether the flat field loses to some wave under the effective flow; ``task`` as in :func:`flat_growth_rates`."""
     return bool(flat_growth_rates(task).ravel()[1:].max() > 0)
+
+
+@in_float64
+def critical_excess_kurtosis(task: Task) -> float:
+    """The excess kurtosis below which the flat field of a large ring or torus gives way, to leading order in 1/N.
+
+    At a small a = sqrt(l_10/N) the elasticity is 1 - (kappa - 3) a^2/3, where the sixth moment is finite: the criterion
+    is kappa - 3 < -3 (r_1 - r_0)/((1 + r_0) a^2), r_1 the least ratio of a wave. ``task``: two classes on a ring or
+    torus in equal shares, with the labels 0 and 1; their covariances alone count, not their kurtosis.
+    """
+    expected = "a Task on a ring or torus with two classes of label 0 and 1 in equal shares"
+    if not isinstance(task, Task) or task.labels is None or not task.shift_invariant:
+        raise setting_error("critical_excess_kurtosis", "task", task, expected)
+    if np.asarray(task.labels).tolist() != [0, 1] or np.ptp(np.asarray(task.proportions)) > 0:
+        raise setting_error("critical_excess_kurtosis", "task", np.asarray(task.labels).tolist(), expected)
+    short, long = (spectrum(s.covariance()).ravel() for s in task.stimuli)
+    seen = long > ROUNDING * long.max()
+    ratio = np.divide(short, long, where=seen, out=np.full(long.shape, np.inf))
+    variance = task.stimuli[1].marginal.variance()
+    return float(-3 * (ratio[1:].min() - ratio[0]) / (1 + ratio[0]) * long.size * variance / long[0])
 
 
 @in_float64
