@@ -1,10 +1,12 @@
 """What the working notes ask, in their order."""
 
 from .bias_populations import BiasPopulations
+from .erf_units import ErfUnits
 from .exclusive_gates import ExclusiveGates
 from .filtered_stimuli import FilteredStimuli
 from .gabor_hypothesis import GaborHypothesis
 from .gate_search import GateSearch
+from .gaussian_committee import GaussianCommittee
 from .gradient_phases import GradientPhases
 from .hypercube import Hypercube
 from .lengthscale_order import LengthscaleOrder
@@ -24,12 +26,14 @@ from .zero_crossings import ZeroCrossings
 
 NOTES = (
     SingleNeuronGaussian,
+    GaussianCommittee,
     SignFlipping,
     NeuralRace,
     LocalizedGate,
     RedundantGates,
     ExclusiveGates,
     GaborHypothesis,
+    ErfUnits,
     BiasPopulations,
     Tiling,
     ProbabilityDominance,
@@ -49,10 +53,12 @@ NOTES = (
 __all__ = [
     "NOTES",
     "BiasPopulations",
+    "ErfUnits",
     "ExclusiveGates",
     "FilteredStimuli",
     "GaborHypothesis",
     "GateSearch",
+    "GaussianCommittee",
     "GradientPhases",
     "Hypercube",
     "LengthscaleOrder",

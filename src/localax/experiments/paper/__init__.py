@@ -3,6 +3,7 @@
 from .amplifiers import Amplifiers
 from .assumptions import Assumptions
 from .attractor import Attractor
+from .baselines import Baselines
 from .elliptical import EllipticalData
 from .fig1 import Figure1
 from .fig2 import Figure2
@@ -19,11 +20,14 @@ from .kurtosis import Kurtosis
 from .large_rings import LargeRings
 from .lemma import Lemma
 from .onset import Onset
+from .orientation import Orientation
 from .peaks import Peaks
 from .threshold import Threshold
 
 PAPER = (
     Figure1,
+    Baselines,
+    Orientation,
     Figure2,
     Figure3,
     Figure4,
@@ -51,6 +55,7 @@ __all__ = [
     "Amplifiers",
     "Assumptions",
     "Attractor",
+    "Baselines",
     "EllipticalData",
     "Figure1",
     "Figure2",
@@ -67,6 +72,7 @@ __all__ = [
     "LargeRings",
     "Lemma",
     "Onset",
+    "Orientation",
     "Peaks",
     "Threshold",
 ]
