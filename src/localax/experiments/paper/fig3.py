@@ -1,5 +1,6 @@
 """Figure 3: one neuron on Ising, NLGP(0.01) and Kur(5): marginal, amplifier, trained and integrated fields."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
@@ -15,16 +16,20 @@ from ...spec import Setting
 from ...stimuli import AbstractStimulus, Task
 from ...trajectory import Trajectory
 from ..experiment import AbstractExperiment, AbstractMeasured
-from ..toolkit.expansions import amplifier_panel, figure_code, taylor
+from ..toolkit.expansions import Curve, amplifier_panel, at, figure_code, full, taylor
+from ..toolkit.gated_input import covariance_image
 from ..toolkit.neuron import apart, authors_start, evolution, orbit, trained_as_authors, worth
+from ..toolkit.populations import share
 from ..toolkit.samples import marginal
 from ..toolkit.seeds import seed_from
 from ..toolkit.sources import PAPER
 from ..toolkit.tasks import SIZE, ising, kur, nlgp
 from ..toolkit.words import listed
 
-BATCHES = {"the code's Ising run": 100, "the notebook's": 500, "the others": 10_000}
-"""Samples a step behind the figure."""
+BATCHES = {"the Ising run of its script": 100, "of its notebook": 500, "the others": 10_000}
+"""Samples a step in the authors' code for the figure; the paper states none."""
+EULER = 1000
+"""Steps of the script's integration, of size 0.05."""
 INTEGRATED = {"eq5": "Eq. 5", "taylor": "Eq. 5, Taylor", "code": "figure's code"}
 """The integrations, as numbers and as panels name them."""
 WAYS = {"training": "training", **INTEGRATED}
@@ -32,21 +37,38 @@ LAW = 10_000
 """Samples behind the law of a pixel that is shown."""
 
 PEAK = Rule(
-    "training and every integration at {pixel:g}; in part: integrations within {near:g} pixel",
-    lambda n, t: n.training == n.eq5 == n.taylor == n.code == t.pixel,
-    partly=lambda n, t: n.training == t.pixel and max(abs(p - t.pixel) for p in (n.eq5, n.taylor, n.code)) <= t.near,
-    thresholds={"pixel": 6.0, "near": 1.0},  # where figure 3 has its peak
-    holds={"training": 6, "eq5": 6, "taylor": 6, "code": 6},
-    part={"training": 6, "eq5": 5, "taylor": 5, "code": 7},
-    fails={"training": 6, "eq5": 5, "taylor": 9, "code": 6},
+    "training has its peak at {pixel:g}, and so has the figure's integration for more than {most:.0%} of the "
+    "covariances that it could have estimated; in part: within {near:g} pixel for as many",
+    lambda n, t: n.training == t.pixel and n.same > t.most,
+    partly=lambda n, t: n.training == t.pixel and n.beside > t.most,
+    thresholds={"pixel": 6.0, "near": 1.0, "most": 0.5},  # section 4.2 has the peak at 6
+    holds={"training": 6, "same": 0.8, "beside": 1.0},
+    part={"training": 6, "same": 0.4, "beside": 0.9},
+    fails={"training": 6, "same": 0.1, "beside": 0.3},
+)
+TRAINED = Rule(
+    "the trained field is localized, and its largest weight is larger than all others together; in part: the former",
+    lambda n, _: n.localized and n.margin > 0,
+    partly=lambda n, _: n.localized,
+    holds={"localized": True, "margin": 0.13},
+    part={"localized": True, "margin": -0.2},
+    fails={"localized": False, "margin": -0.2},
 )
 HEIGHT = Rule(
-    "the trained field is localized, its height and that of the closed form within {near:g} of {height:g}, the "
-    "precision of the reading, and the latter dominated by one weight",
-    lambda n, t: n.localized and max(abs(n.trained - t.height), abs(n.closed - t.height)) < t.near and n.margin > 0,
-    thresholds={"height": 0.41, "near": 0.01},  # as high as the trained field of the figure
-    holds={"localized": True, "trained": 0.411, "closed": 0.412, "margin": 0.2},
-    fails={"localized": True, "trained": 0.25, "closed": 0.412, "margin": 0.2},
+    "within {near:g} of {height:g}, the precision of the reading",
+    lambda n, t: abs(n.trained - t.height) < t.near,
+    thresholds={"height": 0.41, "near": 0.01},
+    holds={"trained": 0.412},
+    fails={"trained": 0.25},
+)
+LESS_PEAKED = Rule(
+    "both the height and the IPR of Eq. 5 are below {clear:.0%} of those of training; in part: one of them",
+    lambda n, t: max(n.height, n.ipr) < t.clear,
+    partly=lambda n, t: min(n.height, n.ipr) < t.clear,
+    thresholds={"clear": 0.9},
+    holds={"height": 0.6, "ipr": 0.4},
+    part={"height": 1.1, "ipr": 0.4},
+    fails={"height": 1.1, "ipr": 0.95},
 )
 SIMILAR = Rule(
     "the field is localized, its height within {similar:.0%} of training's and its peak within {near:g} pixel; in "
@@ -71,6 +93,15 @@ NEGATIVE = Rule(
     holds={"nlgp_taylor": 1.6, "kur_taylor": 1.5},
     fails={"nlgp_taylor": 1.02, "kur_taylor": 0.98},
 )
+EIGHT = Rule(
+    "the end w of Eq. 5 solves Eq. 8 up to {left:.0%} of its first term; in part: not w but 2w does",
+    lambda n, t: n.once < t.left,
+    partly=lambda n, t: n.twice < t.left,
+    thresholds={"left": 0.01},
+    holds={"once": 1e-4, "twice": 0.5},
+    part={"once": 0.5, "twice": 1e-4},
+    fails={"once": 0.5, "twice": 0.3},
+)
 
 
 @dataclass(frozen=True)
@@ -79,17 +110,17 @@ class Figure3(AbstractExperiment):
 
     name: ClassVar[str] = "fig3"
     title: ClassVar[str] = "Figure 3: the amplifier and what it does"
-    cost: ClassVar[float] = 15.0
+    cost: ClassVar[float] = 20.0
 
     steps: Annotated[int, Setting("steps of training", kind=int, ge=20)] = 2000
     rate: Annotated[float, Setting("learning rate", gt=0)] = 0.05
-    batch: Annotated[int, Setting("samples a step, each with its orbit", kind=int, ge=2)] = 128
-    samples: Annotated[int, Setting("samples behind an estimated covariance", kind=int, ge=100)] = 100_000
-    draws: Annotated[int, Setting("pairs of estimated covariances", kind=int, ge=1)] = 6
+    batch: Annotated[int, Setting("samples a step, each with its orbit", kind=int, ge=2)] = 64
+    samples: Annotated[int, Setting("samples behind a pair of estimated covariances", kind=int, ge=100)] = 100_000
+    draws: Annotated[int, Setting("pairs of estimated covariances", kind=int, ge=1)] = 20
 
     @classmethod
     def paper(cls) -> "Figure3":
-        return cls(batch=512, draws=20)
+        return cls(batch=512, draws=200)
 
     def measure(self, key: Any, progress: Update) -> "Measured":
         """Train and integrate on the three kinds of data; on Ising data from estimated covariances too."""
@@ -109,19 +140,22 @@ class Figure3(AbstractExperiment):
             estimator="orbit", save_every=self.steps // 20,
         )  # fmt: skip
         long = task.stimuli[1]
-        amplifiers = (None, taylor(long), figure_code(long))
+        amplifiers = (full(long), taylor(long), figure_code(long))
         start = authors_start([seed])
         flows = (theory.effective_flow(task, start, times=trained.time, amplifier=phi) for phi in amplifiers)
         integrated = dict(zip(INTEGRATED, flows, strict=True))
         law = marginal(long, np.asarray(long.sample(jax.random.fold_in(key, 1), LAW)))
-        panels = law, amplifier_panel(theory.amplifier(long))
-        return Row(name, seed, long.marginal.excess_kurtosis(), *panels, trained, integrated)
+        phi = theory.amplifier(long)
+        return Row(
+            name, seed, long.marginal.excess_kurtosis(), law, amplifier_panel(phi), phi.crossing(),
+            trained, integrated, _left_of_eq8(task, amplifiers[0], np.asarray(integrated["eq5"].final[0, 0], float)),
+        )  # fmt: skip
 
     def _estimated_peaks(self, task: Task, seed: int, key: Any) -> np.ndarray:
-        """Peaks of the code's integration, by its own Euler steps and with covariances from samples."""
-        keys = jax.random.split(key, (len(task.stimuli), self.draws))
+        """Peaks of the code's integration, by its own Euler steps and with covariances from samples of both classes."""
+        keys, count = jax.random.split(key, (len(task.stimuli), self.draws)), self.samples // len(task.stimuli)
         short, long = (
-            np.stack([_estimated(s, k, self.samples) for k in each]) for s, each in zip(task.stimuli, keys, strict=True)
+            np.stack([_estimated(s, k, count) for k in each]) for s, each in zip(task.stimuli, keys, strict=True)
         )
         phi = figure_code(task.stimuli[1])
 
@@ -132,13 +166,21 @@ class Figure3(AbstractExperiment):
             return w + self.rate / 2 * (pull - shrink)
 
         start = jnp.repeat(jnp.asarray(authors_start([seed])), self.draws, 0)
-        ends = jax.jit(lambda w: jax.lax.fori_loop(0, self.steps, step, w))(start)
+        ends = jax.jit(lambda w: jax.lax.fori_loop(0, EULER, step, w))(start)
         return np.sort(peak(ends))
 
 
 def _estimated(stimulus: AbstractStimulus, key: Any, samples: int) -> np.ndarray:
     x = stimulus.sample(key, samples)
     return np.asarray(x.T @ x / samples, float)
+
+
+def _left_of_eq8(task: Task, amplifier: Curve, w: np.ndarray) -> tuple[float, float]:
+    """What is left of Eq. 8, phi - (S0 + S1) w/2, relative to phi, at w and at 2w, where phi is the same."""
+    (low, _), (image, norm) = (covariance_image(law, w) for law in task.stimuli)
+    phi, shrink = at(amplifier, image / norm), low + image
+    once, twice = (float(np.linalg.norm(phi - part) / np.linalg.norm(phi)) for part in (shrink / 2, shrink))
+    return once, twice
 
 
 @dataclass(frozen=True)
@@ -150,8 +192,12 @@ class Row:
     excess: float
     marginal: Panel
     amplifier: Panel
+    crossing: float | None
+    """Where the amplifier crosses its tangent, if it does."""
     trained: Trajectory
     integrated: dict[str, Trajectory]
+    eq8: tuple[float, float]
+    """What Eq. 8 leaves of its first term at the end of Eq. 5, and at twice that."""
 
     @property
     def ends(self) -> dict[str, np.ndarray]:
@@ -170,6 +216,14 @@ class Row:
     @property
     def peaks(self) -> dict[str, int]:
         return {way: int(peak(w)) for way, w in self.ends.items()}
+
+    @property
+    def amplifies(self) -> str:
+        """Where the amplifier is super- and where sub-linear, from its curvature at 0 and its crossing."""
+        sides = ("below", "above") if self.excess > 0 else ("above", "below")
+        if self.crossing is None:
+            return f"stays {sides[0]} its tangent"
+        return f"is {sides[0]} its tangent up to {self.crossing:.2f} and {sides[1]} it beyond"
 
     def over_training(self, values: dict[str, float]) -> dict[str, float]:
         """What the integrations have, relative to training."""
@@ -193,7 +247,10 @@ class Measured(AbstractMeasured):
     # Claims ----------------------------------------------------------------------------------------------------------
 
     def claims(self) -> tuple[Claim, ...]:
-        return self._peak(), self._height(), self._similar(), self._flat(), self._negative()
+        return (
+            self._trained(), self._height(), self._peak(), self._similar(), self._less_peaked(), self._flat(),
+            self._negative(), self._eight(),
+        )  # fmt: skip
 
     def _basis(self) -> str:
         it = self.experiment
@@ -202,43 +259,66 @@ class Measured(AbstractMeasured):
             f"{it.steps} steps at rate {it.rate:g}, each step {orbit(it.batch)}"
         )
 
-    def _peak(self) -> Claim:
-        it = self.experiment
-        return PEAK.claim(
-            "On Ising data the integrated field has its peak exactly where the trained one has it, at 6.",
-            source=f"{PAPER}, section 4.2 and figure 3",
-            reported="both at 6",
-            numbers=[Number(way, at, unit="pixel") for way, at in self.rows[0].peaks.items()],
-            said=f"{_said(ways=WAYS)}; the code with estimated covariances: {listed(self.estimated)}",
-            basis=f"{self._basis()}; covariances exact, and {it.draws} pairs from {it.samples:,} samples each",
-            expected=as_measured("holds in part"),
-            reasons={
-                "holds in part": "The integrated field is two pixels wide, with weights that hardly differ; "
-                "covariances estimated from samples, as the figure's code has them, move its peak."
-            },
+    def _trained(self) -> Claim:
+        end, closed = self.rows[0].ends["training"], self.closed
+        numbers = [
+            Number("localized", bool(localized(end))),
+            Number("margin", 2 * np.abs(end).max() - np.abs(end).sum()),
+            Number("concentration", float(concentration(end))),
+            Number("gathered", float(gathered(end))),
+        ]
+        return TRAINED.claim(
+            "On Ising data the trained field is localized.",
+            source=f"{PAPER}, section 4.1 and figure 3",
+            reported="shown",
+            numbers=numbers,
+            said="n IPR {concentration:.1f}, {gathered:.0%} of the energy in a quarter of the ring; the largest weight "
+            f"less all others together: {{margin:+.3f}}, {closed.margin:+.3f} in the closed form of the steady state",
+            basis=self._basis(),
+            expected=by_theory("holds", "closed form of the localized steady state, (S0 + S1)^-1 S1 e_i"),
         )
 
     def _height(self) -> Claim:
         end, closed = self.rows[0].ends["training"], self.closed
-        numbers = [
-            Number("localized", bool(localized(end))),
-            Number("trained", self.rows[0].heights["training"]),
-            Number("closed", float(np.abs(closed.field).max())),
-            Number("margin", closed.margin),
-            Number("concentration", float(concentration(end))),
-            Number("gathered", float(gathered(end))),
-        ]
         return HEIGHT.claim(
-            "On Ising data the trained field is localized.",
-            source=f"{PAPER}, figure 3",
-            reported="height 0.41, read off the figure",
-            numbers=numbers,
-            said="height {trained:.4f} (training), {closed:.4f} (closed form of the exact steady state, whose peak "
-            "outweighs the rest by {margin:.3f}); n IPR of the trained field {concentration:.1f}, {gathered:.0%} of "
-            "its "
-            f"energy in a quarter of the ring; IPR {float(ipr(end)):.3f}, closed form {closed.ipr:.3f}",
+            "On Ising data the trained field is 0.41 high.",
+            source=f"{PAPER}, figure 3, third panel of the first row",
+            reported=f"{HEIGHT.thresholds['height']:g}, read off that panel",
+            numbers=[
+                Number("trained", self.rows[0].heights["training"]),
+                Number("closed", float(np.abs(closed.field).max())),
+            ],
+            said="height {trained:.4f}, {closed:.4f} in the closed form of the steady state; IPR "
+            f"{float(ipr(end)):.3f}, {closed.ipr:.3f} in the closed form",
             basis=self._basis(),
             expected=by_theory("holds", "closed form of the localized steady state, (S0 + S1)^-1 S1 e_i"),
+        )
+
+    def _peak(self) -> Claim:
+        it, at = self.experiment, self.rows[0].peaks
+        off = apart(self.estimated, np.array(at["training"]))
+        weights = np.sort(np.abs(self.rows[0].ends["code"]))
+        places, counts = np.unique(self.estimated, return_counts=True)
+        drawn = listed(f"{place} ({count})" for place, count in zip(places, counts, strict=True))
+        return PEAK.claim(
+            "On Ising data the integrated field has its peak exactly where the trained one has it, at 6.",
+            source=f"{PAPER}, section 4.2 and figure 3",
+            reported="both at 6",
+            numbers=[
+                *(Number(way, place, unit="pixel") for way, place in at.items()),
+                share("same", off == 0),
+                share("beside", off <= PEAK.thresholds["near"]),
+            ],
+            said=f"training {{training}}; the figure's integration, with covariances from samples, there for "
+            f"{{same:.0%}} of them and within a pixel for {{beside:.0%}} (peaks and how often: {drawn}); with exact "
+            f"covariances {_said()}",
+            basis=f"{self._basis()}; {it.draws} pairs of covariances from {it.samples:,} samples each, as in the "
+            "figure's script",
+            expected=as_measured("holds in part"),
+            reasons={
+                "holds in part": f"The second largest weight of the integrated field is "
+                f"{weights[-2] / weights[-1]:.0%} of the largest, so that estimated covariances move its peak."
+            },
         )
 
     def _similar(self) -> Claim:
@@ -253,15 +333,35 @@ class Measured(AbstractMeasured):
         return SIMILAR.claim(
             "Eq. 5 with a third-order expansion yields a localized field similar to the trained one.",
             source=f"{PAPER}, section 4.1 and figure 3",
-            reported="similar; height 0.43 in the figure",
+            reported="similar; height 0.43, read off the last panel of the first row",
             numbers=numbers,
             said=f"height over that of training: {_said('.2f')}; peaks {{distance}} apart; IPR {iprs}",
             basis=self._basis(),
             expected=as_measured("holds in part"),
             reasons={
-                "holds in part": "The flow is built for fields that no pixel dominates; the right height in the figure "
-                "comes from a factor 2 and a cubic term without sqrt(2/pi) in its code (erratum B-05)."
+                "holds in part": "The flow is built for fields that no pixel dominates; the figure's height comes from "
+                "a factor 2 and a cubic term without sqrt(2/pi) in its code (erratum B-05)."
             },
+        )
+
+    def _less_peaked(self) -> Claim:
+        row = self.rows[0]
+        iprs = {way: float(ipr(w)) for way, w in row.ends.items()}
+        heights, ratios = row.over_training(row.heights), row.over_training(iprs)
+        others = ", ".join(
+            f"{heights[way]:.2f} and {ratios[way]:.2f} ({INTEGRATED[way]})" for way in INTEGRATED if way != "eq5"
+        )
+        return LESS_PEAKED.claim(
+            "The localized bump of Eq. 5 is less peaked than the trained one.",
+            source=f"{PAPER}, section 3.1",
+            reported="the primary difference observed",
+            numbers=[Number("height", heights["eq5"]), Number("ipr", ratios["eq5"])],
+            said=f"over training, on Ising data: height {{height:.2f}}, IPR {{ipr:.2f}}; other integrations {others}",
+            basis=self._basis(),
+            expected=by_theory(
+                "holds",
+                "next to a pixel with share s of the variance, f is phi/2 times exp(-s/(2 - 2s))/sqrt(1 - s) < 1",
+            ),
         )
 
     def _flat(self) -> Claim:
@@ -278,8 +378,8 @@ class Measured(AbstractMeasured):
             said="localized: {localized} of 2; IPR NLGP(0.01) {nlgp:.4f}, Kur(5) {kur:.4f}, where a flat field has "
             f"{1 / SIZE:g}; excess kurtosis {', '.join(f'{row.name} {row.excess:+.4f}' for row in rows)}",
             basis=self._basis(),
-            expected=by_theory("holds", "flat field stable: gain below 0.229, k below 5.82, both critical"),
-            reasons={"holds": "For NLGP(0.01) not because of positive kurtosis: its excess is slightly negative."},
+            expected=by_theory("holds", "gain and k are below the critical ones, where the flat field is stable"),
+            reasons={"holds": _negative_excess(rows)},
         )
 
     def _negative(self) -> Claim:
@@ -295,8 +395,27 @@ class Measured(AbstractMeasured):
             basis=self._basis(),
             expected=by_theory("does not hold", "on Gaussian data Eq. 5 is the exact flow; erratum B-05"),
             reasons={
-                "does not hold": "Eq. 5 gives the trained value; the figure's code has a factor 2 too much (erratum "
-                "B-05)."
+                "does not hold": f"Eq. 5 gives {ratios['nlgp']['eq5']:.2f} and {ratios['kur']['eq5']:.2f} times the "
+                f"trained value; the figure's code, with a factor 2 too much, {ratios['nlgp']['code']:.2f} and "
+                f"{ratios['kur']['code']:.2f} times (erratum B-05)."
+            },
+        )
+
+    def _eight(self) -> Claim:
+        row = self.rows[0]
+        once, twice = row.eq8
+        return EIGHT.claim(
+            "The steady state of Eq. 5 is a solution of Eq. 8, phi - (S0 + S1) w/2 = 0.",
+            source=f"{PAPER}, appendix B.2",
+            reported="stated",
+            numbers=[Number("once", once), Number("twice", twice)],
+            said=f"left of phi at the end of Eq. 5 on Ising data, t = {row.trained.time[-1]:g}: {{once:.4f}}, at twice "
+            "that field {twice:.1e}",
+            basis=f"the authors' seed {row.seed}, no samples",
+            expected=by_theory("holds in part", "erratum B-05: Eq. 5 ends where phi = (S0 + S1) w"),
+            reasons={
+                "holds in part": "Eq. 8 has a factor 2 too much. As phi does not depend on the scale of w, its "
+                "solutions have the right shape and twice the height."
             },
         )
 
@@ -332,19 +451,29 @@ class Measured(AbstractMeasured):
         heights = ", ".join(f"{spins.heights[way]:.3f} ({name})" for way, name in INTEGRATED.items())
         means = ", ".join(f"{gauss.means[way]:.4f} ({name})" for way, name in WAYS.items())
         flat = ", ".join(f"{float(ipr(row.ends['training'])):.4f} ({row.name})" for row in self.rows[1:])
+        shapes = "; ".join(f"that of {row.name} {row.amplifies}" for row in self.rows)
         printed = ", ".join(f"{batch:,} ({name})" for name, batch in BATCHES.items())
         return (
             f"Figure 3 sets trained fields beside the integration of Eq. 5, for three laws with excess kurtosis "
-            f"{excess}. On Ising data the field has its peak at pixel {spins.peaks['training']} with height "
-            f"{spins.heights['training']:.3f}; the integrations end at {heights}. On the other two the IPR is {flat}, "
+            f"{excess}. Their amplifiers: {shapes}. On Ising data the field has its peak at pixel "
+            f"{spins.peaks['training']} with height {spins.heights['training']:.3f}; the integrations end at "
+            f"{heights}. On the other two the IPR is {flat}, "
             f"where a flat field has {1 / SIZE:g}; on {gauss.name} the mean weight ends at {means}. The figure's code "
             f"integrates phi where Eq. 5 has phi/2, and leaves out sqrt(2/pi) in the cubic term (erratum B-05). The "
             f"factor 2 doubles every field; twice the height of the third-order expansion is "
             f"{2 * spins.heights['taylor']:.3f}, and the code, whose cubic term is larger, gives "
-            f"{spins.heights['code']:.3f}. Covariances and kurtoses are exact. Rests on {self._basis()}. Such a step "
-            f"is as noisy as {worth(self.experiment.batch)}; it stands in for the figure's batches, {printed}. The "
-            f"noise of a small batch may choose another pixel."
+            f"{spins.heights['code']:.3f}. Eq. 8 of the appendix has the same factor: at the end of Eq. 5 it leaves "
+            f"{spins.eq8[0]:.2f} of phi. Covariances and kurtoses are exact but where it is said. Rests on "
+            f"{self._basis()}. Such a step is as noisy as {worth(self.experiment.batch)}; it stands in for the batches "
+            f"of the authors' code, {printed}."
         )
+
+
+def _negative_excess(rows: Sequence[Row]) -> str:
+    """Which rows cannot owe it to a positive excess kurtosis, as section 4.1 says of both."""
+    names = [row for row in rows if row.excess < 0]
+    shown = listed(f"{row.name} ({row.excess:+.4f})" for row in names)
+    return f"Not because of a positive excess kurtosis on {shown}, where it is negative." if names else ""
 
 
 def _ends(row: Row) -> Panel:
