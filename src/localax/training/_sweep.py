@@ -125,5 +125,8 @@ def of_type(task: Task, dtype: Any) -> Task:
 
 
 def on_device(value: Any, dtype: Any) -> jax.Array:
-    """Numbers for the compiled loop; ``jnp.asarray`` would compile a program for every shape."""
-    return jax.device_put(np.asarray(value, dtype))
+    """Numbers for the compiled loop; ``jnp.asarray`` would compile a program for every shape.
+
+    A copy, since JAX may keep what it made of one and the same array while x64 was off, and give it back as float64.
+    """
+    return jax.device_put(np.array(value, dtype))
