@@ -7,7 +7,7 @@ import jax
 import numpy as np
 
 from ..._progress import Update
-from ...analysis import ipr, spectrum
+from ...analysis import ipr, localized, spectrum
 from ...networks import SoftCommittee
 from ...outcome import Claim, Figure, Lines, Number, Panel, Rule, as_measured, by_theory
 from ...spec import Setting
@@ -35,11 +35,6 @@ DOMINANCE = Rule(
     part={"normal": 20.0, "small": 0.1},
     fails={"normal": 1.5, "small": 0.1},
 )
-COMPLETE = 0.5
-"""IPR at which localization is complete: one pixel has most of the energy, as it has in the end on Ising data.
-
-An exception to the rule for "localized", which asks whether a field is local and not when it became so: along a flow
-the random start, or what is left of it while it shrinks, can meet that rule by chance before anything has localized."""
 SHRINKING = Rule(
     "in the flow, which has f as well, the rate falls from each of these frequencies to the next",
     lambda n, _: n.fall > 0,
@@ -47,8 +42,8 @@ SHRINKING = Rule(
     fails={"fall": -0.05},
 )
 GAUSSIAN = Rule(
-    "every start hands over and localizes; the error is below {small:g} at every record before the handover and above "
-    "{large:g} when the field has localized",
+    "every start hands over and localizes for good; the error is below {small:g} at every record before the handover "
+    "and above {large:g} when the field has localized",
     lambda n, t: n.complete == n.starts and n.before < t.small and n.late > t.large,
     thresholds={"small": 0.1, "large": 0.5},  # Gaussian data would move the field the same way, and would not
     holds={"complete": 3, "starts": 3, "before": 0.05, "late": 0.9},
@@ -125,14 +120,15 @@ class Phases:
         return ipr(self.fields)
 
     def local(self) -> np.ndarray:
-        return self.ipr() > COMPLETE
+        """Which records, (start, time), are localized and stay so: on its way a shrinking start may be so by chance."""
+        return np.flip(np.logical_and.accumulate(np.flip(localized(self.fields), 1), axis=1), 1)
 
     def handover(self) -> np.ndarray:
         """Index of the first record, per start, at which the quadratic term no longer dominates."""
         return _first(self.ratio() < HANDOVER)
 
     def localized(self) -> np.ndarray:
-        """Index of the first record, per start, at which the field has localized."""
+        """Index of the first record, per start, from which on the field is localized."""
         return _first(self.local())
 
     def complete(self) -> int:
@@ -258,7 +254,7 @@ class Measured(AbstractMeasured):
     def text(self) -> str:
         large, small = self.large, self.small
         when, where = large.time[large.handover()], large.time[large.localized()]
-        first, error = small.ratio()[:, 0], large.error_of_drive()
+        first = small.ratio()[:, 0]
         leads = "f is the longer from the first step on" if first.max() < 1 else "f does not lead from the first step"
         return (
             f"The notes say that at first the quadratic term shrinks the field, low frequencies first, that training "
@@ -268,11 +264,23 @@ class Measured(AbstractMeasured):
             f"localized at t = {where.mean():.1f}; {large.complete()} of {self.experiment.starts} starts do both "
             f"before t = {self.experiment.time:g}. Up to the handover the velocity that Gaussian data would give is at "
             f"most {Number('before', large.worst_before()):.1%} off. From the paper's small weights the ratio is "
-            f"{first.mean():.2f} at the start: {leads}. f itself is {error[:, 0].mean():.0%} from its Gaussian form at "
-            f"the start, {_at(large.handover(), error).mean():.0%} at the handover, {error[:, -1].mean():.0%} at the "
-            f"end and {error.max():.0%} at most. At the end the ratio of the two terms is "
-            f"{large.ratio()[:, -1].mean():.2f}; the more they balance, the more of what moves the field is what f has "
-            f"beyond its Gaussian form. Ising data alone were tried, at one pair of couplings."
+            f"{first.mean():.2f} at the start: {leads}. {self._balance()} Ising data alone were tried, at one pair of "
+            "couplings."
+        )
+
+    def _balance(self) -> str:
+        """How both errors go with the ratio of the terms, at three moments."""
+        large = self.large
+        moments = {"start": 0 * large.handover(), "handover": large.handover(), "localization": large.localized()}
+        values = large.ratio(), large.error_of_drive(), large.error_of_velocity()
+        ratio, drive, velocity = ([_at(at, value).mean() for at in moments.values()] for value in values)
+        grown = [last / max(first, 1e-12) for first, *_, last in (drive, velocity)]
+        which = "of the velocity" if grown[1] > grown[0] else "of f"
+        return (
+            f"At {listed(moments)} the ratio of the terms is {listed(ratio, '.2f')}, f itself {listed(drive, '.1%')} "
+            f"from its Gaussian form (at most {values[1].max():.0%} ever), and the velocity {listed(velocity, '.1%')} "
+            f"from that of Gaussian data: the former error grows by {grown[0]:.1f} times, the latter by "
+            f"{grown[1]:.0f}; it is the error {which} that grows the more."
         )
 
 

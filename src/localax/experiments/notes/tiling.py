@@ -12,9 +12,9 @@ from ...analysis import distance, localized, tiling
 from ...networks import SoftCommittee, Xavier
 from ...outcome import Claim, Fields, Figure, Points, Rule, Scatter, Table, as_measured, by_theory
 from ...spec import Setting
-from ...theory.sigmoid import Population, convolutional_output, population_output
+from ...theory.sigmoid import Population, convolutional_output
 from ..experiment import AbstractExperiment, AbstractMeasured
-from ..toolkit.checks import STREAMS, even, rising, shared_out
+from ..toolkit.checks import even, rising
 from ..toolkit.populations import largest, mean, some
 from ..toolkit.seeds import seed_from, seeds_from
 from ..toolkit.sigmoid_units import best_accuracy, responses, signed
@@ -85,11 +85,8 @@ class Tiling(AbstractExperiment):
     cost: ClassVar[float] = 18.0
 
     gain: Annotated[float, Setting("gain of NLGP", gt=0)] = 3.0
-    units: Annotated[tuple[int, ...], Setting("numbers of hidden units, rising", kind=int, ge=2, many=(2, None))] = (
-        10,
-        40,
-    )
-    seeds: Annotated[int, Setting("networks of each size, on two streams of data", kind=int, ge=2)] = 4
+    units: Annotated[tuple[int, ...], Setting("hidden units, rising", kind=int, ge=2, many=(2, None))] = (10, 40)
+    seeds: Annotated[int, Setting("networks of each size, each with data of its own", kind=int, ge=2)] = 4
     steps: Annotated[int, Setting("steps of training", kind=int, ge=1)] = 400
     rate: Annotated[float, Setting("learning rate, per unit", gt=0)] = 0.5
     batch: Annotated[int, Setting("samples a step, each with its orbit", kind=int, ge=2)] = 32
@@ -102,7 +99,6 @@ class Tiling(AbstractExperiment):
 
     def check(self) -> None:
         rising(self, "units")
-        shared_out(self)
         even(self, "batch", "samples")
 
     def measure(self, key: Any, progress: Update) -> "Measured":
@@ -114,7 +110,7 @@ class Tiling(AbstractExperiment):
             trajectory = train(
                 task, SoftCommittee(units, "erf", bias=True), steps=self.steps, batch=self.batch,
                 rate=self.rate * units, seeds=seeds_from(key, self.seeds), data_seed=seed_from(key), init=Xavier(0.1),
-                estimator="orbit", stream=STREAMS, save_every=self.steps,
+                estimator="orbit", stream="independent", save_every=self.steps,
             )  # fmt: skip
             final = zip(trajectory.final, np.asarray(trajectory.biases)[:, -1], strict=True)
             networks += [self._network(np.asarray(w, float), np.asarray(b, float), x, y, rng) for w, b in final]
@@ -126,7 +122,7 @@ class Tiling(AbstractExperiment):
         populations = [Population(_typical(g), g.bias) for g in (negative, positive) if len(g.biases)]
         outputs = {
             "network": responses(x, w, b).mean(1),
-            "Eq. 3": _two_biases(x, w, b, negative, positive),
+            "Eq. 3": responses(x, w, np.where(b < 0, negative.bias, positive.bias)).mean(1),
             "Eq. 4": convolutional_output(x, populations),
             "Eq. 5, mended": convolutional_output(x, populations, folded=True),
             "Eq. 5, printed": _printed(x, populations),
@@ -203,13 +199,6 @@ class Network:
         return float(np.sqrt(np.mean((self.outputs[model] - self.outputs["Eq. 4"]) ** 2)))
 
 
-def _two_biases(x: np.ndarray, w: np.ndarray, b: np.ndarray, negative: Group, positive: Group) -> np.ndarray:
-    """Eq. 3; where a population is empty, the other alone."""
-    if len(negative.biases) and len(positive.biases):
-        return population_output(x, (negative.fields, negative.bias), (positive.fields, positive.bias))
-    return responses(x, w, np.where(b < 0, negative.bias, positive.bias)).mean(1)
-
-
 def _typical(group: Group) -> np.ndarray:
     """The field of the population that is nearest to the mean: a mean of waves would cancel."""
     return group.aligned[np.argmin(np.linalg.norm(group.aligned - group.aligned.mean(0), axis=1))]
@@ -243,7 +232,8 @@ class Measured(AbstractMeasured):
 
     def _basis(self) -> str:
         it = self.experiment
-        return f"{it.seeds} networks of {listed(it.units)} units each, {it.steps} steps, {it.samples} samples"
+        sizes = f"{it.seeds} networks of {listed(it.units)} units each, every one on a stream of its own"
+        return f"{sizes}, {it.steps} steps, {it.samples} samples"
 
     def _biases(self) -> Claim:
         return SAME_BIAS.claim(
@@ -343,22 +333,18 @@ class Measured(AbstractMeasured):
             Fields("moved to one place", some(last.negative.aligned)),
             Fields("positive bias, moved to one place", some(last.positive.aligned, 6)),
         )
-        rows = (fields, (self._accuracy(), self._agreement(), self._outputs(last)))
+        told = {name: self._by_size(lambda n, model=name: n.accuracy[model]) for name in ("network", "Eq. 4")}
+        alike = {"correlation": self._by_size(Network.agreement)}
+        sizes = (
+            Scatter("accuracy", told, "hidden units", logx=True, joined=True),
+            Scatter("agreement with the convolution", alike, "hidden units", "correlation", logx=True, joined=True),
+        )
+        rows = (fields, (*sizes, self._outputs(last)))
         return Figure("From a network to a convolution", rows), self._table()
 
     def _by_size(self, measure: Callable[[Network], float]) -> Points:
         sizes = self.experiment.units
         return np.array(sizes, float), np.array([np.mean(self.of(k, measure)) for k in sizes]), None
-
-    def _accuracy(self) -> Scatter:
-        models = ("network", "Eq. 4")
-        groups = {name: self._by_size(lambda n, m=name: n.accuracy[m]) for name in models}
-        return Scatter("accuracy", groups, "hidden units", logx=True, joined=True)
-
-    def _agreement(self) -> Scatter:
-        groups = {"correlation": self._by_size(Network.agreement)}
-        title = "agreement with the convolution"
-        return Scatter(title, groups, "hidden units", "correlation of outputs", logx=True, joined=True)
 
     def _outputs(self, network: Network) -> Scatter:
         few = slice(None, None, max(self.experiment.samples // 400, 1))
@@ -386,25 +372,24 @@ class Measured(AbstractMeasured):
         def average(f: Callable[..., Any]) -> float:
             return float(np.mean(self.of(it.units[-1], f)))
 
-        sides = {"negative": lambda n: n.negative, "positive": lambda n: n.positive}
-        unlike = {side: average(lambda n, get=get: get(n).unlike) for side, get in sides.items()}
-        kind = {side: average(lambda n, get=get: get(n).local) for side, get in sides.items()}
-        same = SAME_FIELD.thresholds["same"]
-        words = {side: "one field" if d <= same else "not one field" for side, d in unlike.items()}
+        def side(name: str) -> str:
+            unlike, kind = (
+                average(lambda n, part=part: getattr(getattr(n, name), part)) for part in ("unlike", "local")
+            )
+            word = "one field" if unlike <= SAME_FIELD.thresholds["same"] else "not one field"
+            return f"of {name} bias ({kind:.0%} localized) {word} (median distance {unlike:.2f} of their norm)"
+
         return (
             "The notes reduce a sigmoid network to two populations that share a bias (Eq. 3), then to a field that "
             "tiles the ring with both signs, a convolution (Eq. 4), then to a short form (Eq. 5). In networks of "
             f"{it.units[-1]} units the biases of a population have a spread of "
-            f"{average(lambda n: n.bias_spread):.1%} of their mean. Up to place and sign the fields of negative bias "
-            f"({kind['negative']:.0%} of them localized) are {words['negative']} (median distance "
-            f"{unlike['negative']:.2f} of their norm) and those of positive bias ({kind['positive']:.0%} localized) "
-            f"{words['positive']} ({unlike['positive']:.2f}). The former see "
-            f"{average(lambda n: n.negative.covered):.0%} of the ring, and their peaks lie more evenly than "
-            f"{average(lambda n: n.negative.rank):.0%} of random ones. The convolution of one field from each "
-            f"population gives {average(lambda n: n.accuracy['Eq. 4']):.3f} of the samples the right class, the "
-            f"network {average(lambda n: n.accuracy['network']):.3f}; their outputs correlate by "
-            f"{average(Network.agreement):.3f}. Eq. 5 as printed drops a constant and mixes up the populations "
-            f"(distance from Eq. 4 {average(lambda n: n.gap('Eq. 5, printed')):.2f}); mended it is within "
-            f"{average(lambda n: n.gap('Eq. 5, mended')):.4f} of it. Means over {it.seeds} networks of each size, "
-            f"NLGP({it.gain:g}), {it.steps} steps, {it.samples} samples."
+            f"{average(lambda n: n.bias_spread):.1%} of their mean. Up to place and sign the fields are, "
+            f"{side('negative')} and {side('positive')}. The former see {average(lambda n: n.negative.covered):.0%} of "
+            f"the ring, and their peaks lie more evenly than {average(lambda n: n.negative.rank):.0%} of random ones. "
+            f"The convolution of one field from each population tells {average(lambda n: n.accuracy['Eq. 4']):.3f} of "
+            f"the samples right, the network {average(lambda n: n.accuracy['network']):.3f}; their outputs correlate "
+            f"by {average(Network.agreement):.3f}. Eq. 5 is {average(lambda n: n.gap('Eq. 5, printed')):.2f} from Eq. "
+            f"4 as printed, which drops a constant and mixes up the populations, and "
+            f"{average(lambda n: n.gap('Eq. 5, mended')):.4f} when mended. Means over networks, NLGP({it.gain:g}); "
+            f"{self._basis()}."
         )
