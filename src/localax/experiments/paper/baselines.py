@@ -81,12 +81,12 @@ class Baselines(AbstractExperiment):
     cost: ClassVar[float] = 18.0
 
     side: Annotated[int, Setting("side of a patch of the photographs", kind=int, ge=4, le=64)] = 10
-    samples: Annotated[int, Setting("samples of each kind of data", kind=int, ge=500)] = 10_000
+    samples: Annotated[int, Setting("samples of each kind of data", kind=int, ge=500)] = 8000
     coded: Annotated[int, Setting("samples that sparse coding sees, in turn", kind=int, ge=100)] = 4000
     iterations: Annotated[int, Setting("iterations of ICA at most", kind=int, ge=1)] = 100
     epochs: Annotated[int, Setting("passes of the Boltzmann machine over the samples", kind=int, ge=1)] = 40
     machine_rate: Annotated[float, Setting("its learning rate", gt=0)] = 0.05
-    passes: Annotated[int, Setting("passes of the autoencoder over the samples", kind=int, ge=1)] = 15
+    passes: Annotated[int, Setting("passes of the autoencoder over the samples", kind=int, ge=1)] = 10
     rate: Annotated[float, Setting("its learning rate, by Adam", gt=0)] = 0.003
     batch: Annotated[int, Setting("samples a step of all that learn by steps", kind=int, ge=2)] = 64
 

@@ -1,9 +1,10 @@
 """Orientation and phase: are fields in two dimensions more than blobs?
 
-The paper's last section says that its networks show neither orientation nor phase selectivity. As physiologists do, a
-field is shown gratings of every orientation, frequency and phase. A grating beats a uniform light of the same contrast
-where a field has subfields of both signs, and only then is there a phase to prefer; an orientation is preferred where
-the best grating, turned by a right angle, is answered half as strongly or less.
+The paper's last section says that its networks show neither orientation nor phase selectivity, which simple cells have
+and the centre-surround fields of the retina have not. As physiologists do, a field is shown gratings of every
+orientation and frequency at its best phase: it prefers an orientation where the best grating, turned by a right angle,
+is answered half as strongly or less. Its own phase is even for a blob, with a surround or without, and odd for an edge:
+the part of w^2 that changes sign when the field is turned by half a circle about its centre.
 """
 
 from collections.abc import Mapping
@@ -15,7 +16,7 @@ import numpy as np
 
 from ..._errors import setting_error
 from ..._progress import Update
-from ...analysis import localized, peak
+from ...analysis import centre, localized, peak
 from ...networks import SoftCommittee, Xavier
 from ...outcome import Claim, Fields, Figure, Lines, Number, Points, Rule, Scatter, Table, as_measured
 from ...spec import Setting
@@ -38,13 +39,15 @@ ANGLES = 24
 """Orientations of gratings, from 0 to a half turn."""
 HALF = 0.5
 """Share of the best answer that is left a right angle away, from which down a field prefers an orientation."""
+ODD = 0.25
+"""Share of w^2 in the odd part from which a field has a phase of its own: 30 degrees from that of a blob."""
 COMMITTEE, BEHIND, UNMIXED = "committee", "committee behind a centre-surround filter", "ICA of photographs"
 SHOWN = 16
 """So many fields are drawn at most."""
 
 NEITHER = Rule(
-    "of the localized units at most {few:.0%} prefer an orientation and at most {few:.0%} a phase; in part: one of the "
-    "two",
+    "of the localized units at most {few:.0%} prefer an orientation and at most {few:.0%} have a phase of their own; "
+    "in part: one of the two",
     lambda n, t: max(n.oriented, n.phased) <= t.few,
     partly=lambda n, t: min(n.oriented, n.phased) <= t.few,
     thresholds={"few": 0.1},
@@ -53,8 +56,8 @@ NEITHER = Rule(
     fails={"oriented": 0.4, "phased": 0.6},
 )
 FEATURES = Rule(
-    "of the localized filters at least {half:.0%} prefer an orientation and at least {half:.0%} a phase; in part: one "
-    "of the two",
+    "of the localized filters at least {half:.0%} prefer an orientation and at least {half:.0%} have a phase of their "
+    "own; in part: one of the two",
     lambda n, t: min(n.oriented, n.phased) >= t.half,
     partly=lambda n, t: max(n.oriented, n.phased) >= t.half,
     thresholds={"half": 0.5},
@@ -152,7 +155,7 @@ class Tuning:
 
     @property
     def preference(self) -> np.ndarray:
-        """Best grating over uniform light: beyond 1 a phase is preferred."""
+        """Best grating over uniform light: beyond 1 there are subfields of both signs, as a surround."""
         return self.best / np.maximum(self.uniform, np.finfo(float).tiny)
 
     @property
@@ -172,7 +175,21 @@ class Tuning:
         return self.crossed <= HALF
 
     @property
+    def odd(self) -> np.ndarray:
+        """Share of w^2 in the part that changes sign when a field is turned by half a circle about its centre."""
+        doubled = np.rint(2 * centre(self.fields, ndim=2)).astype(int)  # the centre lies on half pixels
+        side = self.fields.shape[-1]
+        where = [np.ix_((a - np.arange(side)) % side, (b - np.arange(side)) % side) for a, b in doubled]
+        turned = np.stack([w[pixels] for w, pixels in zip(self.fields, where, strict=True)])
+        return (1 - np.sum(self.fields * turned, (1, 2)) / np.sum(self.fields**2, (1, 2))) / 2
+
+    @property
     def phased(self) -> np.ndarray:
+        return self.odd >= ODD
+
+    @property
+    def ringed(self) -> np.ndarray:
+        """Which fields answer a grating more than a uniform light."""
         return self.preference > 1
 
     @property
@@ -182,11 +199,12 @@ class Tuning:
         return np.minimum(*parts) / np.add(*parts)
 
     def numbers(self) -> list[Number]:
-        """Shares of the localized fields that prefer an orientation and a phase, and of those that are localized."""
+        """Shares of the localized fields that are oriented, have a phase or subfields, and of those localized."""
         local = self.local
         return [
             share("oriented", self.oriented[local]),
             share("phased", self.phased[local]),
+            share("ringed", self.ringed[local]),
             share("localized", local),
         ]
 
@@ -211,8 +229,9 @@ class Measured(AbstractMeasured):
             reported="not observed",
             numbers=found.numbers(),
             said="{localized:.0%} of the units are localized; of these {oriented:.0%} prefer an orientation and "
-            f"{{phased:.0%}} a phase (median answer a right angle away {np.median(found.crossed):.2f} of the best, to "
-            f"the best grating {np.median(found.preference):.2f} of that to a uniform light)",
+            "{phased:.0%} have a phase of their own (median answer a right angle away "
+            f"{np.median(found.crossed):.2f} of the best, median odd part {np.median(found.odd):.2f}); {{ringed:.0%}} answer a grating more than a "
+            "uniform light, as a field with a surround does",
             basis=f"one network of {it.units} units on {it.side} x {it.side} pixels, {it.steps:,} steps of "
             f"{orbit(it.batch)}",
             expected=as_measured("holds"),
@@ -227,7 +246,7 @@ class Measured(AbstractMeasured):
             reported="cited",
             numbers=found.numbers(),
             said="{localized:.0%} of FastICA's filters are localized; of these {oriented:.0%} prefer an orientation "
-            "and {phased:.0%} a phase",
+            "and {phased:.0%} have a phase of their own",
             basis=f"{it.patch**2} components of {it.patches:,} whitened patches of {it.patch} x {it.patch} pixels",
             expected=as_measured("holds"),
         )
@@ -247,7 +266,7 @@ class Measured(AbstractMeasured):
         angle = 180 * np.arange(ANGLES) / ANGLES
         curves = {f"{i}": np.roll(found.curves[i], ANGLES // 2 - found.curves[i].argmax()) for i in order[:SHOWN]}
         points: dict[str, Points] = {
-            kind: (np.minimum(found.preference[which], 10.0), found.crossed[which], None)
+            kind: (found.odd[which], found.crossed[which], None)
             for kind, which in (("localized", found.local), ("others", ~found.local))
             if which.any()
         }
@@ -255,8 +274,8 @@ class Measured(AbstractMeasured):
             Fields(name, found.fields[order[:SHOWN]]),
             Lines("answer by orientation", angle - 90, curves, xlabel="degrees from the best", ylabel="over the best"),
             Scatter(
-                "what is preferred", points, "best grating over uniform light", "a right angle away over the best",
-                logx=True, marks={"phase": 1.0},
+                "phase and orientation", points, "odd part of the field", "a right angle away over the best",
+                marks={"phase": ODD},
             ),
         )  # fmt: skip
 
@@ -264,11 +283,12 @@ class Measured(AbstractMeasured):
         rows = []
         for name, found in self.tunings.items():
             local = found.local
-            counts = (int(local.sum()), int((local & found.oriented).sum()), int((local & found.phased).sum()))
-            medians = (np.median(values) for values in (found.crossed, found.preference, found.lesser))
+            kinds = (local, local & found.oriented, local & found.phased, local & found.ringed)
+            counts = (int(which.sum()) for which in kinds)
+            medians = (np.median(values) for values in (found.crossed, found.odd, found.preference, found.lesser))
             rows.append((name, len(local), *counts, *(f"{m:.2f}" for m in medians)))
-        columns = ("fields of", "fields", "localized", "of these oriented", "of these with a phase",
-                   "a right angle away", "grating over light", "w^2 of the lesser sign")  # fmt: skip
+        columns = ("fields of", "fields", "localized", "of these oriented", "with a phase", "with subfields",
+                   "a right angle away", "odd part", "grating over light", "w^2 of the lesser sign")  # fmt: skip
         return Figure("Preferences in numbers", ((Table("", columns, tuple(rows)),),))
 
     def text(self) -> str:
@@ -277,9 +297,10 @@ class Measured(AbstractMeasured):
         return (
             "Simple cells of the visual cortex prefer gratings of an orientation and a phase; the paper says that the "
             "fields of its networks do not. Every field is shown gratings of all orientations, from one cycle a side "
-            "to half a cycle a pixel, at their best phase, and a uniform light of the same contrast. It prefers a "
-            "phase if some grating beats the light, which takes subfields of both signs, and an orientation if the "
-            f"best grating turned by a right angle is answered at most {HALF:.0%} as strongly. Of the committee on "
+            "to half a cycle a pixel, at their best phase, and a uniform light of the same contrast. It prefers an "
+            f"orientation if the best grating turned by a right angle is answered at most {HALF:.0%} as strongly. It "
+            f"has a phase of its own if at least {ODD:.0%} of w^2 change sign when it is turned by half a circle, as "
+            "an edge does and a blob does not, and subfields if some grating beats the light. Of the committee on "
             f"NLGP({GAIN:g}), {told[COMMITTEE]}. FastICA on whitened photographs shows that gratings can tell: "
             f"{told[UNMIXED]}. An extension: behind a filter of centre 1 and surround {SURROUND:g} pixels, which the "
             f"paper says to give subfields, {told[BEHIND]}. One network of {it.units} units each, on {it.side} x "
@@ -290,8 +311,8 @@ class Measured(AbstractMeasured):
 def _told(found: Tuning) -> str:
     """Counts in words."""
     local = found.local
-    oriented, phased = (int((local & which).sum()) for which in (found.oriented, found.phased))
+    oriented, phased, ringed = (int((local & which).sum()) for which in (found.oriented, found.phased, found.ringed))
     return (
-        f"{int(local.sum())} of {len(local)} fields are localized, {oriented} of these prefer an orientation and "
-        f"{phased} a phase"
+        f"{int(local.sum())} of {len(local)} fields are localized; of these {oriented} prefer an orientation, {phased} "
+        f"have a phase and {ringed} subfields"
     )
