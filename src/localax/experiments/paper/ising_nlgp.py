@@ -47,9 +47,12 @@ SIGNS = {
     "signs 1, 3": ((1.0, 3.0), 1.0),
     "signs 1, 3, half noise": ((1.0, 3.0), 0.5),
     "signs 1, 3, mostly noise": ((1.0, 3.0), 0.15),
+    "signs 1, 10, half noise": ((1.0, 10.0), 0.5),
 }
 """Signs of Gaussian fields, which are NLGP at large gain: lengthscales, and the share of the field's variance that
-is not independent noise. Seen from afar, noisy signs are a smooth field of gain sqrt(a/(2 (1 - a))) at a share a."""
+is not independent noise. Seen from afar, noisy signs are a smooth field of gain sqrt(a/(2 (1 - a))) at a share a. The
+last is the hardest: a flat field has a loss of .367 there, and the field of one pixel's gate .362; elsewhere they are
+further apart."""
 BLOCKS = (2, 5)
 """Lengths of blocks whose signs are independent."""
 PULSES = ((0.05, 0.1), (0.2, 0.25))
