@@ -244,8 +244,8 @@ class Measured(AbstractMeasured):
             basis=self._basis(),
             expected=as_measured("holds in part"),
             reasons={
-                "holds in part": "The covariance changes with the gain and moves single fields either way; only the "
-                "average falls."
+                "holds in part": "The covariance changes with the gain and moves single fields either way, so that one "
+                "unit's loss falls on average alone; in a network many fields are averaged."
             },
         )
 
