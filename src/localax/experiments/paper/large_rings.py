@@ -79,12 +79,13 @@ class LargeRings(AbstractExperiment):
         tuple[float, ...],
         Setting("excess kurtoses of the flow, as shares of the threshold's there", gt=0, lt=1, many=(1, None)),
     ] = (0.5, 0.95)
-    starts: Annotated[int, Setting("random starts of the flow, beside a bump", kind=int, ge=1, le=100)] = 4
+    starts: Annotated[int, Setting("random starts of the flow, beside a bump", kind=int, ge=1, le=100)] = 2
     time: Annotated[float, Setting("until when the flow runs", gt=0)] = 200.0
 
     @classmethod
     def paper(cls) -> "LargeRings":
-        return cls(sizes=(40, 100, 400, 1600, 6400, 25_600), sides=(30, 60, 120, 240), integrated=60, time=600.0)
+        sizes, sides = (40, 100, 400, 1600, 6400, 25_600), (30, 60, 120, 240)
+        return cls(sizes=sizes, sides=sides, integrated=60, starts=4, time=600.0)
 
     def measure(self, key: Any, progress: Update) -> "Measured":
         """Thresholds of all sizes in closed form; the flow on a torus, from a bump and from random fields."""
@@ -93,13 +94,14 @@ class LargeRings(AbstractExperiment):
         progress(0.4)
         tori = tuple(At.found((side, side), WIDE) for side in sorted(self.sides))
         progress(0.6)
-        flows = tuple(self._flow(share, seed_from(key)) for share in sorted(self.shares))
+        shape = (self.integrated, self.integrated)
+        threshold = _excess(nlgp(theory.critical_gain(*WIDE, shape), WIDE, shape))
+        flows = tuple(self._flow(share, threshold, seed_from(key)) for share in sorted(self.shares))
         return Measured(self, figures, rings, tori, flows)
 
-    def _flow(self, share: float, seed: int) -> "Flow":
+    def _flow(self, share: float, threshold: float, seed: int) -> "Flow":
         shape = (self.integrated, self.integrated)
-        aim = share * _excess(nlgp(theory.critical_gain(*WIDE, shape), WIDE, shape))
-        task = nlgp(_gain_of(aim), WIDE, shape)
+        task = nlgp(_gain_of(share * threshold), WIDE, shape)
         # About the paper's scale of starts, far smaller than any steady state.
         random = np.random.default_rng(seed).normal(size=(self.starts, *shape)) * np.sqrt(1e-3 / math.prod(shape))
         starts = np.concatenate([_bump(self.integrated)[None], random])

@@ -116,7 +116,7 @@ class Line:
 
     def _between(self, end: float, points: int) -> np.ndarray:
         """(setting, IPR) of the unstable states from the flat field's threshold to the end of the local branch."""
-        values = self.critical + (end - self.critical) * np.linspace(0.04, 1, points)
+        values = self.critical + (end - self.critical) * np.linspace(0.2, 1, points) ** 2
         flat = theory.steady.flat_height(self.tasks(self.critical))
         wave = flat * (1 + RIPPLE * np.cos(2 * np.pi * np.arange(SIZE) / SIZE))
         branch = theory.steady.continue_branch(self.tasks, values, wave)

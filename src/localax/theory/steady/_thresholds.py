@@ -37,7 +37,8 @@ def flat_growth_rates(task: Task) -> Float[np.ndarray, "*pixels"]:
     shares, labels, size = np.asarray(task.proportions), np.asarray(task.labels, float), int(np.prod(task.shape))
     modes = np.stack([spectrum(s.covariance()) for s in task.stimuli])
     flat = modes.reshape(len(modes), -1)[:, 0]
-    value, slope = np.transpose([_phi(s, math.sqrt(l / size)) for s, l in zip(task.stimuli, flat, strict=True)])
+    drawn = zip(task.stimuli, flat, labels, strict=True)
+    value, slope = np.transpose([_phi(s, math.sqrt(l / size)) if y else (0.0, 0.0) for s, l, y in drawn])
     height = np.sum(shares * labels * value) / np.sum(shares * flat)
     if not height > 0:
         expected = "of labels under which a flat field can rest (on the whole positive)"
