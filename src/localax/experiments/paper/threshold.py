@@ -26,6 +26,8 @@ from ..toolkit.sources import PAPER
 from ..toolkit.tasks import SIZE, WIDE, kur, nlgp
 from ..toolkit.train import train
 
+SETTLED = 4.0
+"""Time that Eq. 5 gives the flat part to find its height under the wave, which it does at a rate of 3.5."""
 CLEAR = 2.0
 """Standard errors that the rates' slope must have for a zero to be sought."""
 SHARP = 0.03
@@ -86,30 +88,29 @@ class Threshold(AbstractExperiment):
     def _family(self, values: np.ndarray, make: Make, critical: float, seeds: np.ndarray) -> "Family":
         # One call a setting, with the same compiled program: in one call for all, settings would share their noise.
         tasks = [make(value) for value in values]
-        trained = [self._growth_rate(self._trained(task, int(seed))) for task, seed in zip(tasks, seeds, strict=True)]
-        predicted = [self._growth_rate(self._integrated(task))[0] for task in tasks]
+        paths = [self._integrated(task) for task in tasks]
+        runs = zip(tasks, paths, seeds, strict=True)
+        trained = [self._growth_rate(self._trained(task, path[0, 0], int(seed))) for task, path, seed in runs]
+        predicted = [self._growth_rate(path)[0] for path in paths]
         rate, error = (np.array(column) for column in zip(*trained, strict=True))
         excess = np.array([_excess(task) for task in tasks])
         return Family(values, rate, error, np.array(predicted), excess, critical, _excess(make(critical)))
 
-    def _trained(self, task: Task, seed: int) -> np.ndarray:
-        """Weights of networks that start from flat fields with a wave, (seed, time, pixel)."""
+    def _integrated(self, task: Task) -> np.ndarray:
+        """Weights by Eq. 5 from the flat field with a wave, once it has settled, (1, time, pixel)."""
+        wave = np.sqrt(2 * self.wave / (1 - self.wave)) * np.cos(2 * np.pi * np.arange(SIZE) / SIZE)
+        start = theory.steady.flat_height(task) * (1 + wave)
+        times = SETTLED + self.rate * np.arange(0, self.steps + 1, self.save_every)
+        return theory.effective_flow(task, start, times=times, rtol=1e-8).weights[:, :, 0]
+
+    def _trained(self, task: Task, start: np.ndarray, seed: int) -> np.ndarray:
+        """Weights of networks that start there too, and differ by their data, (seed, time, pixel)."""
         run = train(
             task, neuron(), steps=self.steps, batch=self.batch, rate=self.rate, seeds=self.seeds,
-            init=Given(self._start(task, np.random.default_rng(seed).uniform(size=(self.seeds, 1, 1)))),
-            data_seed=seed, estimator="orbit", stream="independent", save_every=self.save_every,
+            init=Given(start[None]), data_seed=seed, estimator="orbit", stream="independent",
+            save_every=self.save_every,
         )  # fmt: skip
         return run.weights[..., 0, :]
-
-    def _integrated(self, task: Task) -> np.ndarray:
-        """The same by Eq. 5, from one such start."""
-        times = self.rate * np.arange(0, self.steps + 1, self.save_every)
-        return theory.effective_flow(task, self._start(task, np.zeros(1)), times=times, rtol=1e-8).weights[:, :, 0]
-
-    def _start(self, task: Task, turn: np.ndarray) -> np.ndarray:
-        """The flat field with a wave that is shifted by this part of the ring."""
-        wave = np.sqrt(2 * self.wave / (1 - self.wave)) * np.cos(2 * np.pi * (np.arange(SIZE) / SIZE + turn))
-        return theory.steady.flat_height(task) * (1 + wave)
 
     def _growth_rate(self, weights: np.ndarray) -> tuple[float, float]:
         """The rate r in wave(t + interval) = exp(r interval) wave(t) + noise, by least squares over all networks.
