@@ -57,15 +57,16 @@ ERROR = Rule(
     fails={"low": 0.2, "reported": 0.0977, "high": 0.7, "whole_run": 10_000},
 )
 PERIOD = Rule(
-    "at the end of half of the runs from the authors' start, or more, the wave of frequency 1 alone leaves a relative "
-    "error of at most {rough:.0%}, so that it has 1 - {rough:g}^2 of the squared weights; in part: more than half of "
-    "them; not testable on fewer than the authors' {whole:,} steps",
-    lambda n, t: n.first >= 1 - t.rough**2,
-    partly=lambda n, _: n.first > 0.5,
+    "with the later or with the earlier of the authors' settings, at half of the moments recorded in the second half "
+    "of training, or more, the wave of frequency 1 alone leaves a relative error of at most {rough:.0%}, so that it "
+    "has 1 - {rough:g}^2 of the squared weights; in part: more than half of them; not testable on fewer than the "
+    "authors' {whole:,} steps",
+    lambda n, t: max(n.later, n.notebook) >= 1 - t.rough**2,
+    partly=lambda n, _: max(n.later, n.notebook) > 0.5,
     thresholds={"rough": 0.15},
-    holds={"first": 0.98, "whole_run": 10_000},
-    part={"first": 0.6, "whole_run": 10_000},
-    fails={"first": 0.2, "whole_run": 10_000},
+    holds={"later": 0.98, "notebook": 0.3, "whole_run": 10_000},
+    part={"later": 0.1, "notebook": 0.6, "whole_run": 10_000},
+    fails={"later": 0.1, "notebook": 0.2, "whole_run": 10_000},
 )
 STEADY = Rule(
     "no two frequencies have the same ratio of eigenvalues, so that the condition is met, and from every start the "
@@ -149,7 +150,9 @@ class Figure4(AbstractExperiment):
         for i, law in enumerate(others(), 1):
             cases.append(_case(law, _drawn(law, self.steps[i], seeds[1 + i])))
             progress(0.2 + 0.3 * i)
-        drawn = _late(_drawn(notebook, self.drawn_steps, seeds[4])) if self.drawn_steps >= RECORDS else None
+        drawn = (
+            late(Fits.of(_drawn(notebook, self.drawn_steps, seeds[4])).error) if self.drawn_steps >= RECORDS else None
+        )
         return Measured(self, tuple(cases), beside, drawn)
 
 
@@ -174,20 +177,48 @@ def _case(law: Law, trained: Trajectory) -> "Case":
     flow = theory.exact_flow(law.task, neuron(), starts, times=[*trained.time, max(END, trained.time[-1] + 1)])
     beside = Trajectory(time=trained.time, weights=flow.weights[:1, :-1])
     points = theory.steady.mode_fixed_points(law.task)
-    return Case(law, trained, beside, flow.final[:, 0], points, theory.steady.winning_mode(law.task))
+    fits = Fits.of(trained)
+    return Case(law, trained, fits, beside, flow.final[:, 0], points, theory.steady.winning_mode(law.task))
 
 
-def _late(trained: Trajectory) -> np.ndarray:
-    """Relative error of the best wave in the second half of training, (run, time)."""
-    errors = np.asarray(fit_sinusoid(trained.weights[:, 1:, 0]).error, float)
-    return errors[:, errors.shape[1] // 2 :]
+@dataclass(frozen=True)
+class Fits:
+    """What is asked of the field at every record but the start, each (run, time)."""
+
+    error: np.ndarray
+    """Relative error of the best wave with a constant."""
+    ipr: np.ndarray
+    local: np.ndarray
+    wave: np.ndarray
+    """The best wave at the end of the first run, (pixel)."""
+
+    @classmethod
+    def of(cls, trained: Trajectory) -> "Fits":
+        """One run after the other: arrays of one shape are compiled for once."""
+        runs = [np.asarray(run[1:, 0], float) for run in trained.weights]
+        fits = [fit_sinusoid(run) for run in runs]
+        errors = np.array([np.asarray(fit.error) for fit in fits])
+        local = np.array([localized(run) for run in runs])
+        return cls(errors, np.array([ipr(run) for run in runs]), local, np.asarray(fits[0].field)[-1])
+
+
+def late(values: np.ndarray) -> np.ndarray:
+    """The second half of training, of values (run, time, ...)."""
+    return values[:, values.shape[1] // 2 :]
 
 
 def mode_share(fields: np.ndarray, mode: int) -> np.ndarray:
     """The share of the squared weights (..., pixel) that is in the waves of one frequency."""
     power = np.abs(np.fft.fft(fields)) ** 2
-    both = power[..., mode] + (power[..., -mode] if mode else 0)
+    alone = -mode % fields.shape[-1] == mode  # the constant, and the fastest wave
+    both = power[..., mode] + (0 if alone else power[..., -mode])
     return np.asarray(both / power.sum(-1))
+
+
+def _left(fields: np.ndarray) -> np.ndarray:
+    """What the best pure mode, the constant among them, leaves of fields (..., pixel), relative to their norm."""
+    shares = np.sort([mode_share(fields, mode) for mode in range(SIZE // 2 + 1)], axis=0)
+    return np.sqrt(shares[:-1].sum(0))
 
 
 def number(name: str, values: np.ndarray, of: Callable[[np.ndarray], Any] = np.median) -> Number:
@@ -204,6 +235,7 @@ class Case:
 
     law: Law
     trained: Trajectory
+    fits: Fits
     flow: Trajectory
     ends: np.ndarray
     """Where the population flow ends, (start, pixel)."""
@@ -222,29 +254,19 @@ class Case:
         return np.asarray(self.trained.final[0, 0], float)
 
     @property
-    def errors(self) -> np.ndarray:
-        """Relative error of the best wave with a constant, (run, time) without the start."""
-        return np.asarray(fit_sinusoid(self.trained.weights[:, 1:, 0]).error, float)
+    def late(self) -> np.ndarray:
+        """Errors in the second half of training, (run, time)."""
+        return late(self.fits.error)
 
     @property
     def pure(self) -> float:
         """What the best pure mode leaves of the last field."""
-        return float(fit_sinusoid(self.last, offset=False).error)
-
-    @property
-    def late(self) -> np.ndarray:
-        return _late(self.trained)
-
-    @property
-    def late_fields(self) -> np.ndarray:
-        """Fields in the second half of training, (run, time, pixel)."""
-        weights = self.trained.weights[:, 1:, 0]
-        return np.asarray(weights[:, weights.shape[1] // 2 :], float)
+        return float(_left(self.last))
 
     @property
     def left(self) -> float:
         """What the best pure mode leaves of an end of the population flow, at most."""
-        return float(np.max(fit_sinusoid(self.ends, offset=False).error))
+        return float(np.max(_left(self.ends)))
 
     @property
     def gap(self) -> float:
@@ -290,7 +312,7 @@ class Measured(AbstractMeasured):
     def claims(self) -> tuple[Claim, ...]:
         heavy, surface, shell = self.cases
         ends = self._heavy_error(), _error(surface), _error(shell)
-        return self._local(), self._sinusoid(), *ends, _period(heavy), self._steady(), _constant(surface)
+        return self._local(), self._sinusoid(), *ends, _period(heavy, self.notebook), self._steady(), _constant(surface)
 
     def _basis(self) -> str:
         return "; ".join(case.basis for case in self.cases)
@@ -302,8 +324,8 @@ class Measured(AbstractMeasured):
         return ", ".join(f"{case.law.name} {{{case.law.word}{ending}:{form}}}" for case in self.cases)
 
     def _local(self) -> Claim:
-        shares = self._numbers(lambda case: localized(case.late_fields), np.mean)
-        medians = self._numbers(lambda case: ipr(case.late_fields), np.median, "_ipr")
+        shares = self._numbers(lambda case: late(case.fits.local), np.mean)
+        medians = self._numbers(lambda case: late(case.fits.ipr), np.median, "_ipr")
         counts = ", ".join(str(case.late.size) for case in self.cases)
         return LOCAL.claim(
             "In none of the three cases is the learned field localized.",
@@ -367,10 +389,11 @@ class Measured(AbstractMeasured):
             for c in shown
         )
         caption = (
-            "From left: the field during training with plain batches; the same on the population loss; the last fields "
-            "with the best wave of at least one cycle plus a constant; the relative error of that wave over time."
+            "Rows: the law and the samples of a batch. From left: the field during training with plain batches; the "
+            "same on the population loss; the last fields with the best wave of at least one cycle plus a constant; "
+            "the relative error of that wave over time."
         )
-        names = tuple(f"{case.law.name}, batch {case.law.batch:,}" for case in shown)
+        names = tuple(f"{case.law.word}, {case.law.batch:,}" for case in shown)
         return Figure("Three elliptical laws", rows, names, caption), self._table(shown)
 
     def _table(self, shown: tuple[Case, ...]) -> Figure:
@@ -380,10 +403,10 @@ class Measured(AbstractMeasured):
         )  # fmt: skip
         rows = tuple(
             (
-                c.law.name, c.law.batch, c.law.scale, f"{c.law.reported:.2%}", f"{c.errors[0, -1]:.2%}",
+                c.law.name, c.law.batch, c.law.scale, f"{c.law.reported:.2%}", f"{c.fits.error[0, -1]:.2%}",
                 f"{c.pure:.2%}", f"{np.median(c.late):.2%}",
                 " to ".join(f"{q:.2%}" for q in np.quantile(c.late, QUANTILES)), f"{c.last.mean():+.4f}",
-                f"{c.flow.final.mean():+.4f}", f"{c.height:.4f}", f"{float(ipr(c.last)):.3f}",
+                f"{c.flow.final.mean():+.4f}", f"{c.height:.4f}", f"{c.fits.ipr[0, -1]:.3f}",
             )
             for c in shown
         )  # fmt: skip
@@ -397,7 +420,7 @@ class Measured(AbstractMeasured):
         return (
             f"Figure 4 trains one neuron on three elliptical laws and fits sinusoids to the ends. On the population "
             f"loss one wave is stable, that of frequency {stable}. Training in batches leaves errors of "
-            f"{surface.errors[0, -1]:.2%} (surface) and {shell.errors[0, -1]:.2%} (shell) about the best wave, "
+            f"{surface.fits.error[0, -1]:.2%} (surface) and {shell.fits.error[0, -1]:.2%} (shell) about the best wave, "
             f"where {surface.law.reported:.2%} and {shell.law.reported:.2%} are reported; the population flow, without "
             f"the noise of batches, ends within {max(surface.left, shell.left):.1e} of a wave. {self._heavy_text()} "
             f"Rests on: {self._basis()}{missing}."
@@ -421,25 +444,34 @@ class Measured(AbstractMeasured):
             f"{predicted:.1f}. Errors no larger than the reported {heavy.law.reported:.2%} are met at "
             f"{np.mean(heavy.late <= heavy.law.reported):.0%} of the moments recorded with the later settings and at "
             f"{np.mean(beside.late <= heavy.law.reported):.0%} with the earlier.{check} The sinusoid of period 1 that "
-            f"figure 4 shows has {np.median(mode_share(_finals(heavy), 1)):.1%} of the squared weights at the end of "
-            f"training, in the median of the runs, and the constant {np.median(mode_share(_finals(heavy), 0)):.1%}: "
-            f"the wave of period 1 is steady, and grows away at rate {heavy.points.growth[1].max():.4f} when disturbed."
+            f"figure 4 shows has {_first(heavy):.1%} of the squared weights in the median, and {_first(beside):.1%} "
+            f"with the earlier settings: that wave is steady, and grows away at rate "
+            f"{heavy.points.growth[1].max():.4f} when disturbed."
         )
+
+
+def _first(case: Case) -> float:
+    """The share of the squared weights in frequency 1, in the median of the second half of training."""
+    return float(np.median(mode_share(_late_fields(case), 1)))
 
 
 def _finals(case: Case) -> np.ndarray:
     return np.asarray(case.trained.final[:, 0], float)
 
 
+def _late_fields(case: Case) -> np.ndarray:
+    return late(np.asarray(case.trained.weights[:, 1:, 0], float))
+
+
 def _error(case: Case, remark: str = "") -> Claim:
-    late = case.late
+    errors = case.late
     numbers = [
-        number("low", late, lambda part: np.quantile(part, QUANTILES[0])),
+        number("low", errors, lambda part: np.quantile(part, QUANTILES[0])),
         Number("reported", case.law.reported),
-        number("high", late, lambda part: np.quantile(part, QUANTILES[1])),
+        number("high", errors, lambda part: np.quantile(part, QUANTILES[1])),
         case.whole_run,
-        Number("end", case.errors[0, -1]),
-        number("median", late),
+        Number("end", case.fits.error[0, -1]),
+        number("median", errors),
         Number("pure", case.pure),
     ]
     return ERROR.claim(
@@ -455,37 +487,39 @@ def _error(case: Case, remark: str = "") -> Claim:
     )
 
 
-def _period(case: Case) -> Claim:
-    ends, late = _finals(case), case.late_fields
+def _period(later: Case, notebook: Case) -> Claim:
+    shares = mode_share(_late_fields(later), 1)
     numbers = [
-        number("first", mode_share(ends, 1)[:, None]),
-        case.whole_run,
-        number("constant", mode_share(ends, 0)[:, None]),
-        number("late", mode_share(late, 1)),
-        Number("late_most", mode_share(late, 1).max()),
+        number("later", shares),
+        number("notebook", mode_share(_late_fields(notebook), 1)),
+        later.whole_run,
+        number("constant", mode_share(_late_fields(later), 0)),
+        number("end", mode_share(_finals(later), 1)[:, None]),
+        Number("largest", shares.max()),
     ]
-    verdict = "does not hold" if case.whole else "not testable here"
+    verdict = "does not hold" if later.whole else "not testable here"
     return PERIOD.claim(
         "On the Student t training ends on a sinusoid of period 1 about zero.",
         source=f"{PAPER}, section 4.3",
         reported="a sinusoid with period 1 and intercept at zero",
         numbers=numbers,
-        said="share of the squared weights at the end, in the median of the runs: frequency 1 {first:.2%}, the "
-        "constant {constant:.2%}; frequency 1 in the second half of training {late:.2%} in the median, {late_most:.2%} "
-        "at most",
-        basis=case.basis,
+        said="share of the squared weights in frequency 1, median of the second half of training: {later:.1%} (the "
+        "constant: {constant:.1%}), {largest:.1%} at most, {end:.1%} at the end; with the notebook's batches of "
+        f"{notebook.law.batch:,} {{notebook:.1%}}",
+        basis=f"{later.basis}; {notebook.basis}",
         expected=by_theory(verdict, "the wave is steady but not stable (erratum B-09)"),
-        words={"whole": case.law.steps},
+        words={"whole": later.law.steps},
         reasons={
             "does not hold": "The wave of period 1 is a steady state, as proposition 3.3 says, but not a stable one "
             f"(erratum B-09): the population flow from the authors' start has "
-            f"{mode_share(case.flow.final[0, 0], 1):.1e} of its squared weights there at t = {case.flow.time[-1]:g}."
+            f"{mode_share(later.flow.final[0, 0], 1):.1e} of its squared weights there at t = {later.flow.time[-1]:g}. "
+            "Large samples throw the field on it, and off again."
         },
     )
 
 
 def _constant(case: Case) -> Claim:
-    means = case.late_fields.mean(-1)
+    means = _late_fields(case).mean(-1)
     numbers = [
         Number("trained", case.last.mean(), number("", means, np.mean).standard_error),
         Number("flow", case.flow.final.mean()),
@@ -506,7 +540,7 @@ def _constant(case: Case) -> Claim:
 def _end(case: Case) -> Panel:
     curves = {
         "training": case.last,
-        "fitted wave": fit_sinusoid(case.last).field,
+        "fitted wave": case.fits.wave,
         "population flow": case.flow.final[0, 0],
     }
     title = f"at t = {case.trained.time[-1]:g}"
@@ -514,7 +548,7 @@ def _end(case: Case) -> Panel:
 
 
 def _over_time(case: Case) -> Panel:
-    errors = case.errors[:STARTS]
+    errors = case.fits.error[:STARTS]
     curves = {f"run {i}": run for i, run in enumerate(errors)}
     curves["reported"] = np.full(errors.shape[1], case.law.reported)
     return Lines("error of the wave", case.trained.time[1:], curves, xlabel="time (steps x rate)", logy=True)

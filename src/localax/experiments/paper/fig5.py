@@ -118,7 +118,8 @@ class Figure5(AbstractExperiment):
     batch: Annotated[int, Setting("samples a step, each with its orbit", kind=int, ge=2)] = 100
     records: Annotated[int, Setting("moments recorded", kind=int, ge=1)] = 20
     plain_seeds: Annotated[int, Setting("initialisations on plain batches, as a check; 0: none", kind=int, ge=0)] = 0
-    plain_batch: Annotated[int, Setting("samples of a plain batch", kind=int, ge=2)] = 5000
+    plain_batch: Annotated[int, Setting("samples of a plain batch", kind=int, ge=2)] = 2000
+    plain_steps: Annotated[int, Setting("steps on plain batches", kind=int, ge=1)] = 2500
 
     @classmethod
     def paper(cls) -> "Figure5":
@@ -127,15 +128,16 @@ class Figure5(AbstractExperiment):
         exponents = (4.1, 4.3, 4.5, 4.74, 5.0, 5.4, 6.1, 7.7, 10.0, 50.0)
         return cls(
             gains=gains, exponents=exponents, beside_gains=(0.774, 100.0), beside_exponents=(10.0, 50.0), seeds=8,
-            steps=10_000, plain_seeds=3,
+            steps=10_000, plain_seeds=4,
         )  # fmt: skip
 
     def check(self) -> None:
         even(self, "batch", "plain_batch")
         if self.plain_seeds == 1:
             raise setting_error(Figure5, "plain_seeds", 1, "0, or 2 and more: one alone has no spread")
-        if self.records > self.steps:
-            raise setting_error(Figure5, "records", self.records, f"at most steps ({self.steps})")
+        for name in ("records", "plain_steps") if self.plain_seeds else ("records",):
+            if getattr(self, name) > self.steps:
+                raise setting_error(Figure5, name, getattr(self, name), f"at most steps ({self.steps})")
 
     @property
     def early(self) -> int:
@@ -154,8 +156,9 @@ class Figure5(AbstractExperiment):
         sweeps = dict(zip(FAMILIES, together(one, parts, progress), strict=True))
         rng = np.random.default_rng(seed_from(jax.random.fold_in(key, 2)))
         sampled = np.array([[_sampled(k, rng) for _ in range(REPEATS)] for k in self.exponents])
-        plain = {name: self._plain(name, sweeps[name], seed_from(jax.random.fold_in(key, 3))) for name in FAMILIES}
-        return Measured(self, sweeps, sampled, plain if self.plain_seeds and self.early <= self.steps else {})
+        checked = FAMILIES if self.plain_seeds else ()
+        plain = {name: self._plain(name, sweeps[name], seed_from(jax.random.fold_in(key, 3))) for name in checked}
+        return Measured(self, sweeps, sampled, plain)
 
     def _sweep(self, family: str, values: Any, beside: Any, seed: int, progress: Update) -> "Sweep":
         make = FAMILIES[family]
@@ -164,7 +167,7 @@ class Figure5(AbstractExperiment):
         trained = train(
             tasks, neuron(), steps=self.steps, batch=self.batch, rate=self.rate, seeds=self.seeds, data_seed=seed,
             init=Authors(), estimator="orbit", stream="independent",
-            saveat=SaveAt(steps=[*stops, min(self.early, self.steps)], record=()),
+            saveat=SaveAt(steps=[*stops, *(min(n, self.steps) for n in (self.early, self.plain_steps))], record=()),
             watch=lambda step, _: progress(step / self.steps),
         )  # fmt: skip
         local = np.asarray(ipr(trained.weights[..., 0, :]), float)
@@ -177,15 +180,13 @@ class Figure5(AbstractExperiment):
             threshold=_excess(family, critical(short, long, SIZE)),
         )
 
-    def _plain(self, family: str, sweep: "Sweep", seed: int) -> "tuple[float, np.ndarray] | None":
-        """The setting nearest to the one that stands for its family, and IPRs on plain batches at the early end."""
-        if not self.plain_seeds or self.early > self.steps:
-            return None
+    def _plain(self, family: str, sweep: "Sweep", seed: int) -> tuple[float, np.ndarray]:
+        """The setting nearest to the one that stands for its family, and where plain batches lead from there."""
         value = min(sweep.here.settings, key=lambda v: abs(np.log(v / ALONE[family])))
         trained = train(
-            FAMILIES[family](value, self.lengthscales), neuron(), steps=self.early, batch=self.plain_batch,
+            FAMILIES[family](value, self.lengthscales), neuron(), steps=self.plain_steps, batch=self.plain_batch,
             rate=self.rate, seeds=self.plain_seeds, data_seed=seed, init=Authors(), estimator="plain",
-            stream="independent", save_every=self.early,
+            stream="independent", save_every=self.plain_steps,
         )  # fmt: skip
         return value, np.asarray(ipr(trained.final[:, 0]), float)
 
@@ -261,10 +262,10 @@ class Measured(AbstractMeasured):
     @property
     def early(self) -> int | None:
         """Where in time the authors' first end is, if the run is as long as that."""
-        it = self.experiment
-        if it.early > it.steps:
-            return None
-        return int(np.argmin(np.abs(self.sweeps["NLGP(g)"].time - it.early * it.rate)))
+        return None if self.experiment.early > self.experiment.steps else self._record(self.experiment.early)
+
+    def _record(self, step: int) -> int:
+        return int(np.argmin(np.abs(self.sweeps["NLGP(g)"].time - step * self.experiment.rate)))
 
     @property
     def ends(self) -> tuple[tuple[str, int | None], ...]:
@@ -321,16 +322,18 @@ class Measured(AbstractMeasured):
         return Number(name, float(abs(apart[worst])), float(error)), float(there[worst])
 
     def spread(self, name: str, at: int | None) -> tuple[Number, str]:
-        """The largest standard deviation over seeds, and the setting that has it."""
+        """The largest standard deviation over seeds; which setting has it, and how many exceed what is steady."""
         if at is None:
-            return Number(name, None), "no setting"
-        found = [
-            (float(values[:, at].std(ddof=1)), f"{family[:-3]}({setting:g})")
+            return Number(name, None), "no data"
+        found = sorted(
+            (float(values[:, at].std(ddof=1)), f"{family[:-3]}({setting:g}), of mean {values[:, at].mean():.2f}")
             for family, sweep in self.sweeps.items()
             for setting, values in zip(sweep.here.settings, sweep.here.ipr, strict=True)
-        ]
-        largest, where = max(found)
-        return Number(name, largest, largest / np.sqrt(2 * (self.experiment.seeds - 1))), where
+        )
+        largest, where = found[-1]
+        above = sum(deviation >= SPREAD.thresholds["steady"] for deviation, _ in found)
+        error = largest / np.sqrt(2 * (self.experiment.seeds - 1))
+        return Number(name, largest, error), f"at {where}; {above} of {len(found)} settings are not below"
 
     # Claims ----------------------------------------------------------------------------------------------------------
 
@@ -420,11 +423,15 @@ class Measured(AbstractMeasured):
             said=f"largest standard deviation {{early:.3f}} at t = {EARLY:g}, where the authors' first sweep ends "
             f"({first}), {{late:.3f}} at t = {self.last:g} ({last})",
             basis=self._basis(),
-            expected=as_measured("holds in part"),
-            reasons={
-                "holds in part": "Near the threshold initialisations are on their way for long, some further than "
-                "others."
-            },
+            expected=as_measured(
+                "does not hold" if self.experiment == Figure5.paper() else "holds in part",
+                "quick and paper presets; at the end the largest spread is at a gain that the quick one leaves out",
+            ),
+            reasons=dict.fromkeys(
+                ("holds in part", "does not hold"),
+                "Initialisations leave the flat field one after the other, so that some are localized when others are "
+                "not yet.",
+            ),
         )
 
     # Figures and text ------------------------------------------------------------------------------------------------
@@ -499,9 +506,10 @@ class Measured(AbstractMeasured):
         return Figure(title, ((Table("", columns, rows),),))
 
     def _plain_rows(self) -> list[tuple[str, np.ndarray, np.ndarray]]:
-        """Settings by name, with IPRs of orbit and of plain batches at the early end."""
+        """Settings by name, with IPRs of orbit and of plain batches after as many steps."""
+        at = self._record(self.experiment.plain_steps)
         return [
-            (f"{name[:-3]}({value:g})", sweep.here.ipr[sweep.here.settings.index(value), :, self.early], plain)
+            (f"{name[:-3]}({value:g})", sweep.here.ipr[sweep.here.settings.index(value), :, at], plain)
             for (name, sweep), (value, plain) in zip(self.sweeps.items(), self.plain.values(), strict=False)
         ]
 
@@ -512,7 +520,7 @@ class Measured(AbstractMeasured):
             (name, *_moments(a), *_moments(b), round(float(b.mean() - a.mean()), 4), round(_joint(a, b), 4))
             for name, a, b in self._plain_rows()
         )
-        title = f"IPR with orbits and with plain batches, at t = {EARLY:g}"
+        title = f"IPR with orbits and with plain batches, at t = {it.plain_steps * it.rate:g}"
         return (Figure(title, ((Table("", columns, rows),),)),) if rows else ()
 
     def text(self) -> str:
@@ -554,7 +562,8 @@ class Measured(AbstractMeasured):
             f"{b.mean():.3f} where orbits give {a.mean():.3f} at {name} (error of the difference {_joint(a, b):.3f})"
             for name, a, b in rows
         )
-        return f"Plain batches of {self.experiment.plain_batch:,} give an IPR at t = {EARLY:g} of {said}."
+        it = self.experiment
+        return f"Plain batches of {it.plain_batch:,} give an IPR at t = {it.plain_steps * it.rate:g} of {said}."
 
 
 def _lowest(curve: Curve) -> float:

@@ -25,7 +25,7 @@ POWERS = ((2, 2), (1, 1), (2, 4), (1, 3), (0, 2))
 """Powers of t and of m in the five sums."""
 ONE_BY_ONE = 1000
 """Samples up to which all are drawn; of more than that, the largest."""
-LARGEST = 200
+LARGEST = 100
 """How many of a class are drawn, on average, where not all are; the sums over the others are nearly normal."""
 AT_ONCE = 1_000_000
 """Samples to draw at a time."""
