@@ -61,7 +61,7 @@ class ExclusiveGates(AbstractExperiment):
 
     @classmethod
     def paper(cls) -> "ExclusiveGates":
-        return cls(runs=20, steps=10_000, batch=512, winners=4)
+        return cls(runs=16, steps=6000, batch=512, winners=4)
 
     def check(self) -> None:
         even(self, "batch")
