@@ -42,9 +42,9 @@ format: .venv/.have-check
 docs: .venv/.have-docs
 	$(BIN)/sphinx-build -W -q docs docs/_build
 
-# The full-size run, what it gave, and the page on it; about half an hour on two cores.
+# What the quick presets give, and the page on it.
 findings: .venv/.have-run
-	$(BIN)/localax reproduce all --preset paper --out localax-report/paper --summary docs/paper_preset.json
+	$(BIN)/localax reproduce all --store .quick/store --out .quick/report --summary docs/quick_preset.json
 	$(BIN)/python docs/findings.py
 
 pins: .venv/.have-run

@@ -1,4 +1,4 @@
-"""Makes docs/findings.md from docs/paper_preset.json, so that every number on that page was measured."""
+"""Makes docs/findings.md from docs/quick_preset.json, so that every number on that page was measured."""
 
 import json
 import re
@@ -9,7 +9,7 @@ from typing import Any
 import jinja2
 
 HERE = Path(__file__).parent
-SUMMARY = HERE / "paper_preset.json"
+SUMMARY = HERE / "quick_preset.json"
 PAGE = HERE / "findings.md"
 CHAPTERS = {"paper": "The paper", "notes": "The working notes"}
 

@@ -459,13 +459,11 @@ class Measured(AbstractMeasured):
         pairs = [pair_of(*both) for both in self.orthogonal()]
         return float(np.mean([np.linalg.lstsq(pair.moved.T, pair.average())[0][1] for pair in pairs]))
 
-    def mixed(self) -> np.ndarray:
-        """For each run of training from waves, the share of the units' power that comes from other units' waves."""
-        waves = real_dft(SIZE)[1 : self.experiment.units + 1]
-        shares = (self.paths[WAVES].trained[:, -1] @ waves.T) ** 2
-        own = np.einsum("ruu->ru", shares)
-        power = (self.paths[WAVES].trained[:, -1] ** 2).sum(-1)
-        return np.mean((shares.sum(-1) - own) / power, axis=-1)
+    def mixed(self, fields: np.ndarray) -> np.ndarray:
+        """Share of the power of units (..., unit, pixel) that comes from waves with which other units start; mean."""
+        shares = (fields @ real_dft(SIZE)[1 : self.experiment.units + 1].T) ** 2
+        own = np.diagonal(shares, axis1=-2, axis2=-1)
+        return np.mean((shares.sum(-1) - own) / (fields**2).sum(-1), axis=-1)
 
     def nearing(self) -> dict[str, np.ndarray]:
         """Relative distances from quadrature as the second unit turns towards the first, by form."""
@@ -541,7 +539,8 @@ class Measured(AbstractMeasured):
         )
 
     def _no_competition(self) -> Claim:
-        it, mixed, path = self.experiment, self.mixed(), self.paths[WAVES]
+        it, path = self.experiment, self.paths[WAVES]
+        mixed = self.mixed(path.trained[:, -1])
         error = float(mixed.std(ddof=1) / np.sqrt(len(mixed)))
         return NO_COMPETITION.claim(
             "For orthogonal units the update of w_1 depends on w_k through its weighted norm alone: no competition "
@@ -642,7 +641,14 @@ class Measured(AbstractMeasured):
         way = Lines(
             "distance from training", path.time[1:], forms, xlabel="time", ylabel="relative to its norm", logy=True
         )
-        return Figure(f"A committee from {name}", (fields, (way,)))
+        if name == RANDOM:
+            return Figure(f"A committee from {name}", ((*fields, way),))
+        spread = Lines(
+            "power in the waves of the others", path.time,
+            {"closed form": self.mixed(path.exact), "Eq. 52": self.mixed(self.printed)},
+            {"closed form": self.mixed(path.mean)}, xlabel="time", ylabel="share", kinds=("theory", "training"),
+        )  # fmt: skip
+        return Figure(f"A committee from {name}", (fields, (way, spread)))
 
     def _table(self) -> Figure:
         rows = tuple(
@@ -666,8 +672,8 @@ class Measured(AbstractMeasured):
             f"a closed form, and {it.units} units in training stay within "
             f"{max(p.deviation().max() for p in self.paths.values()):.1f} standard errors of it. Orthogonal units do "
             f"compete: S w_k keeps a coefficient of {self.persisting():.3f}, so that waves that start orthogonal end "
-            f"with {self.mixed().mean():.0%} of their power in one another, while by Eq. 52 they would stay apart "
-            f"(it ends {path.distance(self.printed)[-1]:.2f} of their norm from training, the closed form "
+            f"with {self.mixed(path.mean[-1]):.0%} of their power in one another, while by Eq. 52 they would stay "
+            f"apart (it ends {path.distance(self.printed)[-1]:.2f} of their norm from training, the closed form "
             f"{path.distance()[-1]:.3f}). And two units that become alike have a finite average, S w/2. Lengthscales "
             f"{LENGTHSCALES[0]:g} and {LENGTHSCALES[1]:g}, {it.streams} streams of {it.steps:,} steps at rate "
             f"{it.rate:g}."

@@ -100,10 +100,10 @@ class Figure7(AbstractExperiment):
     ] = (CODE_RATE, 20.0, OUTPUT_RATE)
     sigmoid_units: Annotated[int, Setting("units of the sigmoid networks", kind=int, ge=1)] = 10
     sigmoid_steps: Annotated[int, Setting("steps of the sigmoid networks", kind=int, ge=1)] = 5000
-    sigmoid_batch: Annotated[int, Setting("samples a step of the sigmoid networks", kind=int, ge=2)] = 8
+    sigmoid_batch: Annotated[int, Setting("samples a step of the sigmoid networks", kind=int, ge=2)] = 250
     sigmoid_estimator: Annotated[
         str, Setting("plain samples for the sigmoid networks, or each with its orbit", choices=("plain", "orbit"))
-    ] = "orbit"
+    ] = "plain"
     relu_units: Annotated[
         tuple[int, ...], Setting("widths of the ReLU networks, the caption's first", kind=int, ge=1, many=(1, None))
     ] = (CAPTION, CODE_WIDTH)
@@ -116,7 +116,7 @@ class Figure7(AbstractExperiment):
     @classmethod
     def paper(cls) -> "Figure7":
         return cls(
-            rates=(CODE_RATE, 5.0, 20.0, OUTPUT_RATE), sigmoid_batch=1000, sigmoid_estimator="plain", orbits=64,
+            rates=(CODE_RATE, 5.0, 20.0, OUTPUT_RATE), sigmoid_batch=1000, orbits=64,
             starts=3, averaged=True,
         )  # fmt: skip
 
@@ -279,7 +279,7 @@ class Measured(AbstractMeasured):
             numbers=[*worst, *each.values()],
             said="; ".join([*(f"rate {rate:g}: {nets.described()}" for rate, nets in judged.items()), *others]),
             basis=f"{it.starts} networks a rate, {self._top_training()}",
-            expected=as_measured("holds"),
+            expected=as_measured("does not hold", "quick preset of version 0.2, at every rate that trains"),
             words={"low": LOW, "size": SIZE, "learnt": LEARNT},
         )
 

@@ -38,8 +38,10 @@ START = 0.007
 """Standard deviation of a starting weight: that of the paper's single neurons."""
 READOUT_NOISE = 0.01
 """Standard deviation of a learned second layer about 1 at the start, as in the paper's code."""
-RECORDS = 40
-"""Moments of training that are kept; noise is measured on the later half of them."""
+EVERY = 50
+"""Steps between records; noise is what differs between three of them, in the later half of training."""
+LEAST = 8
+"""Records that this takes."""
 SHOWN = 4
 """Fields of a group that are drawn."""
 
@@ -177,18 +179,18 @@ class Interactions(AbstractExperiment):
     learned: Annotated[
         tuple[int, ...], Setting("widths, of those, that get a learned second layer too", kind=int, ge=2, many=(0, 3))
     ] = (10,)
-    starts: Annotated[int, Setting("starting fields, which every width shares out", kind=int, ge=2)] = 10
-    sets: Annotated[int, Setting("sets of starts, each with data of its own", kind=int, ge=1)] = 2
+    starts: Annotated[int, Setting("starting fields, which every width shares out", kind=int, ge=2)] = 20
+    sets: Annotated[int, Setting("sets of starts, each with data of its own", kind=int, ge=1)] = 1
     exponents: Annotated[
         tuple[float, ...], Setting("exponents k of the Kur data, beside NLGP data", gt=4, many=(0, None))
     ] = (4.5, 30.0)
-    steps: Annotated[int, Setting("steps of training", kind=int, ge=RECORDS)] = 2000
+    steps: Annotated[int, Setting("steps of training", kind=int, ge=LEAST)] = 2000
     batch: Annotated[int, Setting("samples a step", kind=int, ge=2)] = 400
     rate: Annotated[float, Setting("learning rate of a single neuron", gt=0)] = 0.1
 
     @classmethod
     def paper(cls) -> "Interactions":
-        return cls(widths=(2, 5, 10, 20), learned=(10, 20), starts=20, sets=3, batch=1000)
+        return cls(widths=(2, 5, 10, 20), learned=(10, 20), sets=2, steps=4000)
 
     def check(self) -> None:
         for width in self.widths:
@@ -216,12 +218,12 @@ class Interactions(AbstractExperiment):
 
     def _trained(self, tasks: dict[str, Task], key: Any) -> "dict[str, Law]":
         network = SideBySide(self.kinds, self.starts)
-        fields = START * np.asarray(jax.random.normal(key, (self.sets, self.starts, SIZE), np.float32))
+        draws = np.random.default_rng(seed_from(key)).normal(size=(self.sets, self.starts, SIZE))
         run = train(
             list(tasks.values()), network, steps=self.steps, batch=self.batch, rate=self.rate, seeds=self.sets,
-            init=np.tile(fields, (1, len(self.kinds), 1)), data_seed=seed_from(key), stream="independent",
-            loss=partial(_loss, tuple(map(int, network.widths))),
-            saveat=SaveAt(max(self.steps // RECORDS, 1), record={"losses": _losses}),
+            init=np.tile((START * draws).astype(np.float32), (1, len(self.kinds), 1)), data_seed=seed_from(key),
+            stream="independent", loss=partial(_loss, tuple(map(int, network.widths))),
+            saveat=SaveAt(min(EVERY, self.steps // LEAST), record={"losses": _losses}),
         )  # fmt: skip
         found = zip(tasks.items(), run.weights, run.records["losses"], strict=True)
         return {
@@ -274,6 +276,11 @@ class Group:
         return _median(np.asarray(concentration(self.fields)))
 
     @property
+    def size(self) -> float:
+        """The median norm of a field."""
+        return float(np.median(np.linalg.norm(self.fields, axis=1)))
+
+    @cached_property
     def noise(self) -> tuple[float, float]:
         """How much a field jumps about late in training, relative to its norm: the median over units, and its error.
 
@@ -288,9 +295,8 @@ class Group:
         """The median overlap of localized units with a field of norm 1, at the best shift and sign."""
         if alone is None or not self.local.any():
             return None
-        fields = self.fields[self.local]
-        apart = np.asarray(distance(fields / np.linalg.norm(fields, axis=-1, keepdims=True), alone))
-        return _median(1 - apart**2 / 2)
+        apart = np.asarray(distance(self.fields / np.linalg.norm(self.fields, axis=-1, keepdims=True), alone))
+        return _median(1 - apart[self.local] ** 2 / 2)
 
     def described(self, alone: np.ndarray | None) -> tuple[str, ...]:
         """A row of the table."""
@@ -329,12 +335,12 @@ class Law:
         """The networks of several units."""
         return [group for kind, group in self.groups.items() if kind.width > 1]
 
-    @property
+    @cached_property
     def field(self) -> np.ndarray | None:
         """What a localized single neuron looks like, with norm 1; None where none is localized."""
         if not self.alone.local.any():
             return None
-        mean = centred(self.alone.fields[self.alone.local]).mean(0)
+        mean = centred(self.alone.fields)[self.alone.local].mean(0)
         return mean / np.linalg.norm(mean)
 
 
@@ -457,6 +463,7 @@ class Measured(AbstractMeasured):
             for name, law in self.laws.items()
             for width in self.experiment.learned
         }
+        grown = np.array([learned.size / fixed.size for fixed, learned in pairs.values()] or [1.0])
         shown = "; ".join(
             f"{name}: {fixed.noise[0]:.3f} and {learned.noise[0]:.3f}, {fixed.share[0]:.0%} and {learned.share[0]:.0%}"
             for name, (fixed, learned) in pairs.items()
@@ -472,8 +479,13 @@ class Measured(AbstractMeasured):
             said="with a learned second layer the noise is at least {ratio:.2f} times that with a fixed one, and the "
             "share of localized units up to {gap:.0%} of the units apart. Noise and share, fixed and learned: "
             + (shown or "no data"),
-            basis=f"{self._basis()}; the later half of training",
-            expected=as_measured("holds in part"),
+            basis=f"{self._basis()}; noise over the later half of training, from records {EVERY} steps apart",
+            expected=as_measured("does not hold"),
+            reasons={
+                "does not hold": f"With a learned second layer the norm of a field is {grown.min():.1f} to "
+                f"{grown.max():.1f} times what it is with a fixed one, and the larger it is the less does the noise of "
+                "a batch count."
+            },
         )
 
     # Figures and text ------------------------------------------------------------------------------------------------

@@ -41,7 +41,7 @@ HALF = 0.5
 """Share of the best answer that is left a right angle away, from which down a field prefers an orientation."""
 ODD = 0.25
 """Share of w^2 in the odd part from which a field has a phase of its own: 30 degrees from that of a blob."""
-COMMITTEE, BEHIND, UNMIXED = "committee", "committee behind a centre-surround filter", "ICA of photographs"
+COMMITTEE, BEHIND, UNMIXED = "committee", "behind a filter", "ICA of photographs"
 SHOWN = 16
 """So many fields are drawn at most."""
 
@@ -230,8 +230,8 @@ class Measured(AbstractMeasured):
             numbers=found.numbers(),
             said="{localized:.0%} of the units are localized; of these {oriented:.0%} prefer an orientation and "
             "{phased:.0%} have a phase of their own (median answer a right angle away "
-            f"{np.median(found.crossed):.2f} of the best, median odd part {np.median(found.odd):.2f}); {{ringed:.0%}} answer a grating more than a "
-            "uniform light, as a field with a surround does",
+            f"{np.median(found.crossed):.2f} of the best, median odd part {np.median(found.odd):.2f}); "
+            "{ringed:.0%} answer a grating more than a uniform light, as a field with a surround does",
             basis=f"one network of {it.units} units on {it.side} x {it.side} pixels, {it.steps:,} steps of "
             f"{orbit(it.batch)}",
             expected=as_measured("holds"),
@@ -274,7 +274,7 @@ class Measured(AbstractMeasured):
             Fields(name, found.fields[order[:SHOWN]]),
             Lines("answer by orientation", angle - 90, curves, xlabel="degrees from the best", ylabel="over the best"),
             Scatter(
-                "phase and orientation", points, "odd part of the field", "a right angle away over the best",
+                "phase and orientation", points, "odd part of the field", "answer, turned by 90 degrees",
                 marks={"phase": ODD},
             ),
         )  # fmt: skip

@@ -20,23 +20,49 @@ BATCHES = 20
 
 @dataclass(frozen=True)
 class GatedInput:
-    """``value``: f (field, pixel). ``noise``: the norm of its standard error, by field; 0 where it is exact."""
+    """f by batch of samples, (batch, field, pixel): one batch where it is exact."""
 
-    value: np.ndarray
-    noise: np.ndarray
+    batches: np.ndarray
 
-    def squared_error(self, approximation: np.ndarray) -> np.ndarray:
-        """By field, |approximation - f|^2 over |f|^2 less the part of it that the noise makes: right in the mean."""
-        gap = np.sum((approximation - self.value) ** 2, axis=-1)
-        return (gap - self.noise**2) / np.sum(self.value**2, axis=-1)
+    def squared_error(self, approximation: np.ndarray) -> "SquaredError":
+        """Of an approximation (field, pixel), relative to |f|^2, less the part that the noise makes: right in the mean.
+
+        As fields share their samples, they share noise; the error without each of the batches tells how much.
+        """
+        norm = np.sum(self.batches.mean(0) ** 2, axis=-1)
+        gaps, count = approximation - self.batches, len(self.batches)
+        parts = [np.delete(gaps, b, axis=0) for b in range(count)] if count > 1 else []
+        return SquaredError(_without_noise(gaps) / norm, np.array([_without_noise(part) / norm for part in parts]))
+
+
+@dataclass(frozen=True)
+class SquaredError:
+    """``each``: by field. ``without``: the same without one batch of samples, (batch, field); empty where exact."""
+
+    each: np.ndarray
+    without: np.ndarray
+
+    def __sub__(self, other: "SquaredError") -> "SquaredError":
+        return SquaredError(self.each - other.each, self.without - other.without)
+
+    def mean(self) -> tuple[float, float]:
+        """Over fields, and its standard error: that of the fields drawn, and by the jackknife that of the samples."""
+        drawn = self.each.var(ddof=1) / len(self.each)
+        count = len(self.without)
+        sampled = (count - 1) * self.without.mean(1).var() if count else 0.0
+        return float(self.each.mean()), float(np.sqrt(drawn + sampled))
+
+
+def _without_noise(gaps: np.ndarray) -> np.ndarray:
+    """|mean|^2 over batches less its own sampling variance, (field)."""
+    noise = np.sum(gaps.var(0, ddof=1), axis=-1) / len(gaps) if len(gaps) > 1 else 0.0
+    return np.sum(gaps.mean(0) ** 2, axis=-1) - noise
 
 
 def sampled_input(stimulus: AbstractStimulus, fields: np.ndarray, samples: int, key: Any) -> GatedInput:
     """f on a ring for sign-symmetric data, from samples with their orbits."""
     keys = jax.random.split(key, BATCHES)
-    found = np.stack([_from_batch(stimulus, fields, k, max(samples // BATCHES, 2)) for k in keys])
-    error = found.std(0, ddof=1) / np.sqrt(BATCHES)
-    return GatedInput(found.mean(0), np.linalg.norm(error, axis=-1))
+    return GatedInput(np.stack([_from_batch(stimulus, fields, k, max(samples // BATCHES, 2)) for k in keys]))
 
 
 def linear_input(stimulus: AbstractStimulus, fields: np.ndarray) -> np.ndarray:

@@ -3,7 +3,7 @@
 FastICA looks for directions of unit variance at which E log cosh is far from its value for a Gaussian. That distance
 is known without a sample in three places. A single pixel has the marginal law. A direction that adds up many pixels is
 Gaussian within a class, but the classes mix Gaussians of different variance: at a random direction of the whitened
-space these are the means over all waves, and at a wave they are its own.
+space these are the means over all waves, and at a wave they are its own. Of whitened pixels it takes samples.
 """
 
 import math
@@ -87,6 +87,17 @@ def pixel_contrast(marginal: AbstractMarginal) -> float:
     values, weights = marginal.nodes()
     standard = (values - marginal.mean()) / math.sqrt(marginal.variance())
     return float(weights @ _log_cosh(standard)) - float(_gaussian(np.ones(1))[0])
+
+
+def whitened_contrast(x: np.ndarray) -> tuple[float, float]:
+    """That of a pixel of whitened samples (sample, pixel), on average over pixels, and its standard error.
+
+    Components are uncorrelated, as pixels are not: of all uncorrelated directions these are nearest to them.
+    """
+    values, waves = np.linalg.eigh(np.cov(x.T))
+    white = (x - x.mean(0)) @ (waves / np.sqrt(values) @ waves.T)
+    each = _log_cosh(white).mean(1)
+    return float(each.mean() - _gaussian(np.ones(1))[0]), float(each.std() / math.sqrt(len(x)))
 
 
 def _mixture(variances: np.ndarray, shares: np.ndarray) -> np.ndarray:
