@@ -354,10 +354,12 @@ class Measured(AbstractMeasured):
         """The largest violation in units of its standard error."""
         return max(_sure(self.checks[name][letter]) for name in names)
 
-    def _largest(self, letter: str, names: Sequence[str]) -> str:
-        """The largest violation, relative and not squared, with the stimulus that has it."""
+    def _largest(self, word: str, letter: str, names: Sequence[str]) -> tuple[Number, str]:
+        """The largest violation, relative and not squared, and the stimulus that has it."""
         name = max(names, key=lambda one: self.checks[one][letter].value)
-        return f"{np.sqrt(max(self.checks[name][letter].value, 0)):.1%} ({name})"
+        check = self.checks[name][letter]
+        value = np.sqrt(max(check.value, 0))
+        return Number(word, value, check.standard_error / (2 * max(value, 1e-3))), name
 
     def _basis(self) -> str:
         return f"{self.experiment.samples:,} samples a stimulus, {SIZE} pixels; errors by the jackknife"
@@ -465,7 +467,7 @@ class Measured(AbstractMeasured):
         )
 
     def _middle(self) -> Claim:
-        means, covariances = self._largest("A1", BETWEEN), self._largest("A2", BETWEEN)
+        (bend, bent), (change, changed) = self._largest("bend", "A1", BETWEEN), self._largest("change", "A2", BETWEEN)
         return MIDDLE.claim(
             "A1 and A2 hold between these limits too, on the data of figure 5 (a question of ours).",
             source=f"{PAPER}, section 3.1, beyond the limits that it names",
@@ -473,9 +475,11 @@ class Measured(AbstractMeasured):
             numbers=[
                 Number("mean", self._surest("A1", BETWEEN), unit="standard errors"),
                 Number("covariance", self._surest("A2", BETWEEN), unit="standard errors"),
+                bend,
+                change,
             ],
-            said=f"relative deviation of A1 up to {means}, of A2 up to {covariances}; {{mean:.0f}} and "
-            "{covariance:.0f} standard errors above 0 where that is most",
+            said=f"relative deviation of A1 up to {{bend:.1%}} ({bent}), of A2 up to {{change:.1%}} ({changed}); "
+            "{mean:.0f} and {covariance:.0f} standard errors above 0 where that is most",
             basis=f"{self._basis()}; {listed(BETWEEN)}; A1 by the sign of the given pixel, A2 by its size",
             expected=by_theory("does not hold", "E[X_j | X_i] of a Gaussian copula is a curve unless both are normal"),
             reasons={

@@ -16,7 +16,7 @@ from ...spec import Setting
 from ...stimuli import AbstractStimulus, Task
 from ...trajectory import Trajectory
 from ..experiment import AbstractExperiment, AbstractMeasured
-from ..toolkit.expansions import Curve, amplifier_panel, at, figure_code, full, taylor
+from ..toolkit.expansions import Curve, amplifier_panel, at, crossing, figure_code, full, taylor
 from ..toolkit.gated_input import covariance_image
 from ..toolkit.neuron import apart, authors_start, evolution, orbit, trained_as_authors, worth
 from ..toolkit.populations import share
@@ -145,9 +145,9 @@ class Figure3(AbstractExperiment):
         flows = (theory.effective_flow(task, start, times=trained.time, amplifier=phi) for phi in amplifiers)
         integrated = dict(zip(INTEGRATED, flows, strict=True))
         law = marginal(long, np.asarray(long.sample(jax.random.fold_in(key, 1), LAW)))
-        phi = theory.amplifier(long)
         return Row(
-            name, seed, long.marginal.excess_kurtosis(), law, amplifier_panel(phi), phi.crossing(),
+            name, seed, long.marginal.excess_kurtosis(), law, amplifier_panel(theory.amplifier(long)),
+            crossing(amplifiers[0]),
             trained, integrated, _left_of_eq8(task, amplifiers[0], np.asarray(integrated["eq5"].final[0, 0], float)),
         )  # fmt: skip
 

@@ -198,12 +198,12 @@ def _continuum() -> np.ndarray:
     One profile v = N w, with the paper's lengthscales at its own size as lengths of the ring; in time T = N t, the
     velocity of v is that of w.
     """
-    velocities = []
+    velocities, phi = [], full(nlgp(SHARP).stimuli[1])
     for size in (*RINGS, FINEST):
         task = nlgp(SHARP, [length * size / SIZE for length in WIDE], size)
         profile = np.exp(np.cos(2 * np.pi * np.arange(size) / size)) / size
         (low, _), (image, norm) = (covariance_image(law, profile) for law in task.stimuli)
-        velocity = (at(full(task.stimuli[1]), image / norm) - low - image) / 2
+        velocity = (at(phi, image / norm) - low - image) / 2
         velocities.append(velocity[:: size // RINGS[0]])
     last = velocities.pop()
     return np.array([np.linalg.norm(v - last) for v in velocities]) / np.linalg.norm(last)

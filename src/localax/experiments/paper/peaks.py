@@ -148,7 +148,7 @@ class Peaks(AbstractExperiment):
         ends = {**{rule: w[:, :1] for rule, w in flows.items()}, **known}
         return Case(
             name, {rule: _peaks(w) for rule, w in ends.items()}, trained, (last, flows[FULL][:, 0]), local,
-            {rule: localized(w) for rule, w in flows.items()},
+            {rule: np.stack([localized(w[:, i]) for i in range(2)], axis=1) for rule, w in flows.items()},
         )  # fmt: skip
 
     def _integrated(self, task: Task) -> dict[str, np.ndarray]:
@@ -168,9 +168,10 @@ class Peaks(AbstractExperiment):
         }
 
     def _trained(self, task: Task, batch: int, seed: int) -> np.ndarray:
-        return trained_as_authors(
+        run = trained_as_authors(
             task, steps=self.steps, batch=batch, rate=self.rate, seeds=OF, data_seed=seed, save_every=self.steps
-        ).final
+        )
+        return np.asarray(run.final, float)
 
 
 def _peaks(w: np.ndarray) -> np.ndarray:

@@ -44,6 +44,15 @@ def at(phi: Curve, a: np.ndarray) -> np.ndarray:
     return np.sign(a) * np.interp(q, np.linspace(0, 1, len(phi.values)), phi.values)
 
 
+def crossing(phi: Curve) -> float | None:
+    """The least a in (0, 1) at which a curve crosses its tangent, to a straight piece; None where it does not."""
+    a = np.sin(np.linspace(0, np.pi / 2, len(phi.values)))
+    side = np.sign(np.where(np.abs(gap := phi.values - SLOPE * a) < 1e-9, 0, gap))
+    seen = np.flatnonzero(side)
+    turns = np.flatnonzero(np.diff(side[seen]))
+    return float(a[seen[turns[0] + 1]]) if turns.size else None
+
+
 def full(stimulus: AbstractStimulus) -> Curve:
     """phi itself, Eq. 6: the preactivation Gaussian given one pixel."""
     return curve(amplifier(stimulus).tabulated())
