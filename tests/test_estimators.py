@@ -238,6 +238,7 @@ def test_who_insists_gets_the_orbit_of_any_stimulus(signs):
     assert_is_the_orbit(NETWORKS["single"], task, "mse", signs, Orbit(signs, insist=True))
 
 
+@pytest.mark.filterwarnings("ignore:rate .* is near or above")
 def test_insisting_lets_a_run_use_a_symmetry_that_is_not_claimed():
     task, settings = lx.Task([with_a_place()], [1]), {"steps": 3, "batch": 10, "rate": 0.1, "progress": False}
     runs = [
@@ -355,6 +356,7 @@ def test_antithetic_is_refused_on_stimuli_with_a_sign():
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:rate .* is near or above")  # one step of rate 1 shows the gradient
 @pytest.mark.parametrize("task", [experiment_tasks.nlgp(0.01), experiment_tasks.ising()], ids=["nlgp", "ising"])
 def test_an_orbit_is_worth_as_many_plain_samples_as_the_report_says(task):
     """The variance of one step's gradient over 1,000 networks."""

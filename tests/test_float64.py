@@ -69,6 +69,7 @@ CALLS: dict[str, Callable[[], object]] = {
     "compare_dominance": lambda: theory.compare_dominance(GAUSS, samples=100),
     "ascend_dominance": lambda: theory.ascend_dominance(GAUSS, W, steps=3, batch=10),
     "gabor_candidates": lambda: tuple(theory.gabor_candidates((N,)).values()),
+    "critical_excess_kurtosis": lambda: theory.steady.critical_excess_kurtosis(SPINS),
     "critical_gain": lambda: theory.critical_gain(1, 3, 40),
     "critical_k": lambda: theory.critical_k(1, 3, 40),
     "critical_value": lambda: steady.critical_value(nlgp, 1e-3, 100),
