@@ -8,10 +8,9 @@ from scipy import stats
 import localax as lx
 from helpers import RARE, matrix
 from localax.experiments.toolkit.expansions import at, full, linear, taylor
-from localax.experiments.toolkit.gated_input import sampled_input
 from localax.experiments.toolkit.student_batches import _gradient, batch_sums
-from localax.stimuli import NLGP, Elliptical, Ising, RadialStudentT
-from localax.theory import amplifier, mean_gated_input
+from localax.stimuli import NLGP, Elliptical, RadialStudentT
+from localax.theory import amplifier
 
 N = 8
 TASK = lx.Task([Elliptical(N, x, RadialStudentT(3)) for x in (0.5, 1.0)], [0, 1])
@@ -55,13 +54,3 @@ def test_curves_are_the_amplifiers_they_stand_for():
     assert np.abs(at(full(stimulus), a) - phi(a)).max() < 1e-7
     assert np.abs(at(taylor(stimulus), a) - phi.taylor(3)(a)).max() < 1e-7
     assert np.abs(at(linear(), a) - np.sqrt(2 / np.pi) * a).max() < 1e-7
-
-
-def test_sampled_inputs_are_the_exact_ones_within_their_noise():
-    stimulus, w = Ising(12, 0.6), np.random.default_rng(2).normal(size=(3, 12))
-    found = sampled_input(stimulus, w, 4000, jax.random.key(0))
-    exact = np.stack([mean_gated_input(stimulus, one) for one in w])
-    error = found.batches.std(0, ddof=1) / np.sqrt(len(found.batches))
-    distance, noise = (np.linalg.norm(part, axis=-1) for part in (found.batches.mean(0) - exact, error))
-    assert np.all(distance < 3 * noise)  # the joint error of 12 entries
-    assert np.all(noise < 0.02 * np.linalg.norm(exact, axis=-1))
