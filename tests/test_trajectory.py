@@ -102,7 +102,7 @@ WEIGHTS = np.zeros((2, 3, 1, 4))
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"weights": np.zeros((3, 4))}, r"weights must have axes \(\[setting\], seed, time, unit, pixel\)"),
+        ({"weights": np.zeros((3, 4))}, r"weights must have axes \(\[sweep\], seed, time, unit, pixel\)"),
         ({"weights": np.zeros((2, 0, 1, 4))}, "none empty"),
         ({"weights": np.array([[[["a"]]]])}, "weights must hold real numbers"),
         ({"weights": np.full((2, 3, 1, 4), None)}, "got dtype object"),
