@@ -8,10 +8,11 @@ from typing import Any
 
 import jinja2
 
+from localax.outcome import CHAPTERS
+
 HERE = Path(__file__).parent
 SUMMARY = HERE / "quick_preset.json"
 PAGE = HERE / "findings.md"
-CHAPTERS = {"paper": "The paper", "notes": "The working notes"}
 
 
 def page(summary: Mapping[str, Any]) -> str:

@@ -148,7 +148,9 @@ def stimuli(
 
 @app.command()
 def reproduce(
-    names: Annotated[list[str] | None, typer.Argument(help="Experiments, or: paper (default), notes, all.")] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Experiments, or: paper (default), notes, beyond, all.")
+    ] = None,
     preset: Annotated[str, typer.Option(help="quick, or paper for the paper's own sizes.")] = "quick",
     set_: Annotated[list[str] | None, typer.Option("--set", help="A setting, e.g. --set seeds=10.")] = None,
     out: Annotated[Path | None, typer.Option("--out", help="Folder to write to.", file_okay=False)] = None,

@@ -5,6 +5,7 @@ chapters are tuples of classes; what experiments share is in ``toolkit``, and no
 """
 
 from .._errors import unknown
+from .beyond import BEYOND
 from .experiment import AbstractExperiment, AbstractMeasured
 from .gallery import Stimuli
 from .notes import NOTES
@@ -13,6 +14,7 @@ from .paper import PAPER
 CHAPTERS: dict[str, dict[str, type[AbstractExperiment]]] = {
     "paper": {kind.name: kind for kind in PAPER},
     "notes": {kind.name: kind for kind in NOTES},
+    "beyond": {kind.name: kind for kind in BEYOND},
 }
 """Every chapter of the report, its experiments by name and in their order."""
 
@@ -36,6 +38,7 @@ def chapter_of(name: str) -> str:
 
 __all__ = [
     "ALL",
+    "BEYOND",
     "CHAPTERS",
     "NOTES",
     "PAPER",

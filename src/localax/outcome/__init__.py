@@ -7,10 +7,11 @@ arrays of a picture; the report draws them, the web page too.
 from ._claim import Claim, Expected, Number, Rule, Threshold, Verdict, as_measured, by_theory, finite
 from ._figure import Fields, Figure, Heatmap, Histogram, Lines, Panel, Points, Scatter, Table
 from ._outcome import Outcome
-from ._sources import SOURCES
+from ._sources import CHAPTERS, SOURCES
 from ._summary import differences, read_summary, summary, write_summary
 
 __all__ = [
+    "CHAPTERS",
     "SOURCES",
     "Claim",
     "Expected",

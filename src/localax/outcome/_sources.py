@@ -13,5 +13,9 @@ SOURCES = {
     "the neuron notes": (
         "working notes on a single ReLU neuron: f(w), the hypercube, the phases of learning, 22 numbered equations"
     ),
+    "this laboratory": "derivations of Localax itself, in docs/derivations, tried here for the first time",
 }
 """Each document and what it is."""
+
+CHAPTERS = {"paper": "The paper", "notes": "The working notes", "beyond": "Beyond the sources"}
+"""The chapters of a report and their titles."""

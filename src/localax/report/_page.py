@@ -16,7 +16,7 @@ from typing import Any
 from markupsafe import Markup
 
 from .. import __version__
-from ..outcome import SOURCES, Claim, Figure, Outcome, Table
+from ..outcome import CHAPTERS, SOURCES, Claim, Figure, Outcome, Table
 from ._about import About
 from ._draw import drawable, picture
 from ._formulas import with_formulas
@@ -47,7 +47,10 @@ def page(outcomes: Sequence[Outcome], about: About | str, *, files: Mapping = {}
             ((one, figure) for one in shown for figure in one.figures if figure.record.headline),
             key=lambda pair: pair[1].record.place,
         ),
-        chapters=[(name, [one for one in shown if one.outcome.chapter == name]) for name in _chapters(outcomes)],
+        chapters=[
+            (CHAPTERS.get(name, name), [one for one in shown if one.outcome.chapter == name])
+            for name in _chapters(outcomes)
+        ],
         experiments=len(shown),
         claims=claims,
         counts={verdict: sum(claim.verdict == verdict for claim in claims) for verdict in SIGNS},
