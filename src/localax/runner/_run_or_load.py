@@ -56,7 +56,7 @@ def reproduce(
 ) -> list[Outcome]:
     """The outcomes of some experiments, by default those of the paper, in the order of the report.
 
-    **names**: experiments (see ``lx.experiments.ALL``), or a chapter: ``"paper"``, ``"notes"``, ``"beyond"``, ``"all"``.
+    **names**: experiments (see ``lx.experiments.ALL``), or ``"paper"``, ``"notes"``, ``"beyond"``, ``"all"``.
     **preset**: ``"quick"`` or ``"paper"``. **store**: the folder of results, by default ``localax-results``.
     **fresh**: run what is stored too. **workers**: processes, by default one a core. **progress**: show a bar.
     """
