@@ -160,12 +160,10 @@ def test_wrong_shapes_raise_one_line(function):
         assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("settings", [(), (2,)])
-@pytest.mark.parametrize("ndim", [1, 2])
+@pytest.mark.parametrize(("ndim", "lead"), [(1, (3, 4, 2)), (2, (2, 3, 4, 2))])
 @pytest.mark.parametrize("function", [*MEASURES, *FITS[:2]], ids=name)
-def test_a_trajectory_knows_its_pixels(function, ndim, settings):
+def test_a_trajectory_knows_its_pixels(function, ndim, lead):
     """Its measures are those of its weights, ([sweep], seed, time, unit), in numpy."""
-    lead = (*settings, 3, 4, 2)
     run = Trajectory(np.arange(4.0), RNG(21).normal(size=(*lead, *SHAPES[ndim])), pixel_ndim=ndim)
     measured, expected = (jax.tree.leaves(result) for result in (function(run), function(run.weights, ndim=ndim)))
     for a, b in zip(measured, expected, strict=True):

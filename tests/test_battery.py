@@ -52,14 +52,6 @@ names = {"ids": lambda value: getattr(value, "__name__", None)}
 
 
 @pytest.mark.parametrize("cls", ALL, **names)
-def test_every_stimulus_in_all_does_what_it_says(cls):
-    for stimulus in EXAMPLES[cls](40):
-        report = statements(stimulus)
-        assert report.ok, report
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("cls", ALL, **names)
 def test_the_whole_battery_on_every_stimulus_in_all(cls):
     for stimulus in EXAMPLES[cls](40):
         report = check_stimulus(stimulus, n=10_000, seed=1)
