@@ -64,9 +64,9 @@ POSITIVE = Rule(
     fails={"slight": 0.5, "strong": 0.55, "coin": 0.056},
 )
 ARBITRARY = Rule(
-    "from starts shifted by as much, losses overlap: the best network whose units are all shifted up, and end up on "
-    "one side, is no worse than the worst in which every second unit is shifted along a wave of the short class, and "
-    "which is balanced; not testable where the shares of negative biases differ by less than {apart:g}",
+    "from starts shifted by as much, losses overlap: the best network whose units are all shifted alike, and end up on "
+    "one side, is no worse than the worst whose shifts alternate in every second unit, and which is balanced; not "
+    "testable where the shares of negative biases differ by less than {apart:g}",
     lambda n, _: n.best_unbalanced <= n.worst_balanced,
     thresholds={"apart": 0.2},
     holds={"best_unbalanced": 0.42, "worst_balanced": 0.43},
@@ -121,7 +121,7 @@ class BiasPopulations(AbstractExperiment):
         trajectory = self._trained(tasks, key)
         progress(0.8)
         slight, strong = (f"shifted by {shift:g} sd" for shift in self.shifts)
-        names = ("Gaussian data", f"NLGP({self.gain:g})", slight, strong, f"{strong}, half along a wave")
+        names = ("Gaussian data", f"NLGP({self.gain:g})", slight, strong, f"{strong}, every second alternating")
         conditions = (_condition(i, name, tasks[i], trajectory) for i, name in enumerate(names))
         x, y = (np.asarray(part) for part in task.sample(jax.random.fold_in(key, 1), self.samples))
         alone = _alone(x, y, trajectory.final[1], np.asarray(trajectory.biases)[1, :, -1])
@@ -131,20 +131,19 @@ class BiasPopulations(AbstractExperiment):
         start, seeds = Xavier(self.scale), seeds_from(key, self.seeds)
         spread = float(np.sqrt(2 * self.scale / (self.units + SIZE)))  # of Xavier's weights
         shifted = [PositiveShifted(spread, shift * spread) for shift in self.shifts]
-        both = self._both_ways(tasks[-1], spread, self.shifts[1] * spread, seeds)
+        both = self._both_ways(spread, self.shifts[1] * spread, seeds)
         return train(
             tasks, SoftCommittee(self.units, "erf", bias=True), steps=self.steps, batch=self.batch, rate=self.rate,
             seeds=seeds, data_seed=seed_from(key), init=[start, start, *shifted, both], estimator="orbit",
             stream="independent", saveat=SaveAt(self.steps, record=("loss", "accuracy"), probe=self.samples),
         )  # fmt: skip
 
-    def _both_ways(self, task: Task, spread: float, shift: float, seeds: np.ndarray) -> Given:
-        """Starts as far from 0 as shifted ones, but in every second unit along the wave at which the short class varies
-        most beyond the long one, so that it is pushed up: large starts that are balanced."""
+    def _both_ways(self, spread: float, shift: float, seeds: np.ndarray) -> Given:
+        """Starts as far from 0 as shifted ones, but in every second unit along the fastest wave, which drives the short
+        class harder: what is balanced at the end is so whatever the size of the start."""
         noise = np.asarray(Isotropic(spread).weights(seed_keys(seeds), self.units, (SIZE,), np.float32), float)
-        low, high = (np.fft.rfft(s.covariance()).real for s in task.stimuli)
-        wave = np.sqrt(2) * np.cos(2 * np.pi * np.argmax(low - high) * np.arange(SIZE) / SIZE)
-        return Given(noise + shift * np.where(np.arange(self.units)[:, None] % 2 == 0, 1, wave))
+        turned = np.where(np.arange(self.units)[:, None] % 2 == 0, 1, (-1) ** np.arange(SIZE))
+        return Given(noise + shift * turned)
 
 
 @dataclass(frozen=True)
@@ -335,7 +334,9 @@ class Measured(AbstractMeasured):
             "worst balanced one {worst_balanced:.3f}; the balance changes the loss by {by_balance:+.3f}, the start "
             "alone by {by_start:+.3f}",
             basis=f"{self._basis()}; the bound is exact for sign-symmetric data and labels -1 and 1",
-            expected=by_theory("does not hold", "least loss (p^2 + (1-p)^2)/2 at a share p of negative biases"),
+            expected=by_theory("does not hold", "least loss (p^2 + (1-p)^2)/2 at a share p of negative biases")
+            if self.experiment == BiasPopulations.paper()
+            else as_measured("not testable here", "quick preset: its shifted networks end with shares too much alike"),
             reasons={
                 "does not hold": "A unit's mean output has the sign of its bias in both classes, so that half of each "
                 "sign is best."
@@ -414,13 +415,13 @@ class Measured(AbstractMeasured):
             f"{gaussian.foretold.mean():.0%} of the units. With the start shifted up by {it.shifts[0]:g} and by "
             f"{it.shifts[1]:g} of its standard deviations {down[0]}, {down[1]} of the units are pushed down and end "
             f"negative. Is it the start or the balance that such a network pays for? Shifted as far, but every second "
-            f"unit along a wave of the short class, {down[2]} do, at a loss of {both_ways.loss:.3f} against "
-            f"{strong.loss:.3f}; networks that start small have {free.loss:.3f}. On sign-symmetric data a unit's mean "
-            "output has the sign of its bias in both classes, so with a share p of negative biases no squared loss is "
-            "below (p^2 + (1-p)^2)/2, which is least at p = 1/2. With a threshold chosen for it, the negative "
-            f"population alone has an accuracy of {negative:.3f} and the positive one of {positive:.3f}, against "
-            f"{both:.3f} for both: {self._compared()}. {it.seeds} networks of {it.units} units a condition, {it.steps} "
-            f"steps at rate {it.rate:g}, gradients averaged over all shifts and signs of {it.batch} samples."
+            f"unit along the fastest wave, {down[2]} do, at a loss of {both_ways.loss:.3f} against {strong.loss:.3f}; "
+            f"networks that start small have {free.loss:.3f}. On sign-symmetric data the mean output of a unit has the "
+            "sign of its bias in both classes, so with a share p of negative biases no squared loss is below (p^2 + "
+            "(1-p)^2)/2, which is least at p = 1/2. With a threshold chosen for it, the negative population alone has "
+            f"an accuracy of {negative:.3f} and the positive one of {positive:.3f}, against {both:.3f} for both: "
+            f"{self._compared()}. {it.seeds} networks of {it.units} units a condition, {it.steps} steps at rate "
+            f"{it.rate:g}, gradients averaged over all shifts and signs of {it.batch} samples."
         )
 
 
