@@ -1,4 +1,4 @@
-"""Makes docs/findings.md from docs/quick_preset.json, so that every number on that page was measured."""
+"""Makes docs/findings.md from docs/paper_preset.json, so that every number on that page was measured."""
 
 import json
 import re
@@ -11,7 +11,7 @@ import jinja2
 from localax.outcome import CHAPTERS
 
 HERE = Path(__file__).parent
-SUMMARY = HERE / "quick_preset.json"
+SUMMARY = HERE / "paper_preset.json"
 PAGE = HERE / "findings.md"
 
 

@@ -208,7 +208,7 @@ class Measured(AbstractMeasured):
             numbers=[Number("least", min(shares, default=None)), Number("largest", max(shares, default=None))],
             said=f"gain {found[0].gain:g}, {shown}",
             basis=f"{self._basis()}; kurtosis of a pixel from samples",
-            expected=as_measured("holds", "quick preset, since localized is judged by one rule and not by IPR 0.2"),
+            expected=as_measured("holds"),
             reasons={
                 "holds": "Behind a filter the neuron learns what undoes it: with the filter it sees of the "
                 "image what it would see without."

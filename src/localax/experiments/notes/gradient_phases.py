@@ -52,8 +52,8 @@ GAUSSIAN = Rule(
     fails={"complete": 3, "starts": 3, "before": 0.3, "late": 0.9},
 )
 REASON = Rule(
-    "every start localizes; in nine starts of ten the error of f never exceeds {kept:g}, and that of the velocity grows "
-    "by more than {times:g} times",
+    "every start localizes; in nine starts of ten the error of f never exceeds {kept:g}, and that of the velocity "
+    "grows by more than {times:g} times",
     lambda n, t: n.complete == n.starts and n.largest < t.kept and n.growth > t.times,
     thresholds={"kept": 0.3, "times": 10.0},
     holds={"complete": 3, "starts": 3, "largest": 0.2, "growth": 40.0},
@@ -223,7 +223,8 @@ class Measured(AbstractMeasured):
             reported="a Gaussian approximation empirically always holds early in training",
             numbers=[Number("before", self.large.worst_before()), Number("late", late), *self._complete()],
             said="relative error of the velocity: at most {before:.3f} before the handover, {late:.2f} or more when "
-            "the field has localized (or at the end), in nine starts of ten; {complete} of {starts} starts hand over and localize",
+            "the field has localized (or at the end), in nine starts of ten; {complete} of {starts} starts "
+            "hand over and localize",
             basis=self._basis(),
             expected=as_measured("holds"),
         )

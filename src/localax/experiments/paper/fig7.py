@@ -279,7 +279,7 @@ class Measured(AbstractMeasured):
             numbers=[*worst, *each.values()],
             said="; ".join([*(f"rate {rate:g}: {nets.described()}" for rate, nets in judged.items()), *others]),
             basis=f"{it.starts} networks a rate, {self._top_training()}",
-            expected=as_measured("does not hold", "quick preset of version 0.2, at every rate that trains"),
+            expected=as_measured("does not hold"),
             words={"low": LOW, "size": SIZE, "learnt": LEARNT},
         )
 
