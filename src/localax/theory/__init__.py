@@ -5,6 +5,7 @@ The names used most stand here; the rest is in ``flows``, ``steady``, ``hypercub
 
 from . import flows, gates, hypercube, sigmoid, steady
 from ._amplifier import Amplifier, amplifier, index_sign_change
+from ._batch_noise import noise_exponent, student_batch_noise
 from ._dominance import (
     DominanceRow,
     ascend_dominance,
@@ -39,6 +40,8 @@ __all__ = [
     "index_sign_change",
     "localized_attractor",
     "mean_gated_input",
+    "noise_exponent",
     "sigmoid",
     "steady",
+    "student_batch_noise",
 ]

@@ -1,7 +1,7 @@
 """What none of the sources has: each experiment checks a result that is derived in ``docs/derivations``."""
 
-from ..experiment import AbstractExperiment
+from .heavy_tails import HeavyTails
 
-BEYOND: tuple[type[AbstractExperiment], ...] = ()
+BEYOND = (HeavyTails,)
 
-__all__ = ["BEYOND"]
+__all__ = ["BEYOND", "HeavyTails"]
