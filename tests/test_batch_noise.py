@@ -34,10 +34,10 @@ def test_it_is_the_median_over_drawn_batches(df):
 
 
 def test_at_large_batches_it_is_that_of_the_stable_law():
-    """1 - psi goes as (c theta)^alpha; the difference of two batches is symmetric stable of scale (2 B c^alpha)^(1/alpha)/B."""
+    """1 - psi goes as (c theta)^alpha: D is symmetric stable of scale (2 B c^alpha)^(1/alpha)/B."""
     df, size = 2.5, 1e9
     alpha = df / 2
-    # Tail: P(G > x) = a x^-alpha, from E |t|^df and the density of q at 0; c^alpha = a Gamma(1 - alpha) cos(pi alpha/2).
+    # P(G > x) = a x^-alpha by E |t|^df and the density of q at 0; c^alpha = a Gamma(1 - alpha) cos(pi alpha/2).
     moment = 2 ** (df / 2) * math.gamma((df + 1) / 2) / math.sqrt(math.pi)
     tail = 0.5 * (2 * (df - 2)) ** alpha * moment / (2**alpha * math.gamma(alpha) * alpha)
     scale = (2 * size * tail * math.gamma(1 - alpha) * math.cos(math.pi * alpha / 2)) ** (1 / alpha) / size
@@ -46,7 +46,9 @@ def test_at_large_batches_it_is_that_of_the_stable_law():
     assert found == pytest.approx(scale * scipy.stats.levy_stable.ppf(0.75, alpha, 0), rel=1e-3)
 
 
-@pytest.mark.parametrize(("index", "exponent"), [(2.2, 2 / 2.2 - 1), (3, -1 / 3), (4, -0.5), (8, -0.5), (math.inf, -0.5)])
+@pytest.mark.parametrize(
+    ("index", "exponent"), [(2.2, 2 / 2.2 - 1), (3, -1 / 3), (4, -0.5), (8, -0.5), (math.inf, -0.5)]
+)
 def test_exponents(index, exponent):
     assert theory.noise_exponent(index) == pytest.approx(exponent)
 
