@@ -10,7 +10,7 @@ from ._fixed_points import (
     winning_mode,
 )
 from ._gate_attractors import GateAttractor, gate_attractor, gate_attractors, gate_doubt, settled_gate
-from ._normal_form import NormalForm, normal_form, tricritical_value
+from ._normal_form import NormalForm, normal_form
 from ._thresholds import (
     critical_excess_kurtosis,
     critical_gain,
@@ -45,6 +45,5 @@ __all__ = [
     "normal_form",
     "settled_gate",
     "steady_state",
-    "tricritical_value",
     "winning_mode",
 ]

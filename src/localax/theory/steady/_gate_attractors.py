@@ -186,7 +186,7 @@ class _Window:
     def described(self, signs: np.ndarray) -> GateAttractor:
         (field,), (drive,) = self.fields(signs[None])
         # Pixels outside are free to take any signs, so that the least over all states is this one exactly.
-        margin = np.min(signs * (self.states @ field[self.places])) - self.outside(field[None])[0]
+        margin = np.min(signs * (self.states @ field[self.places]) - np.abs(signs) * self.outside(field[None])[0])
         return GateAttractor(
             field=field,
             gate=signs,

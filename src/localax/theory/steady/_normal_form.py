@@ -7,7 +7,6 @@ to a fold, and between the two a stable local state.
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,10 +15,9 @@ import numpy as np
 from ..._errors import setting_error
 from ..._math import spectrum
 from ..._types import Float
-from ...spec import Number
 from ...stimuli import AbstractStimulus, Task
 from .._float64 import in_float64
-from .._pixel_law import pixel_law, root
+from .._pixel_law import pixel_law
 
 
 @dataclass(frozen=True)
@@ -99,31 +97,6 @@ def _reduced(
         + third * one**3 / 8
     )  # fmt: skip
     return NormalForm(mode, height, float(rates[mode]), float(cubic), float(mean), float(harmonic))
-
-
-@in_float64
-def tricritical_value(
-    tasks: Callable[[float], Callable[[float], Task]], low: Number, high: Number, *, between: tuple[float, float]
-) -> tuple[float, float]:
-    """Where along a line of thresholds the onset turns from continuous to one with a jump.
-
-    ``tasks(value)`` gives for a setting, such as a lengthscale, the tasks along another one, such as k; ``between``
-    are two of the latter of which one leaves the flat field stable. ``low`` and ``high``: settings between which the
-    cubic coefficient at the threshold changes its sign. Gives the setting and its threshold.
-    """
-    from ._thresholds import critical_value
-
-    def threshold(value: float) -> float:
-        return critical_value(tasks(value), *between)
-
-    def cubic(value: float) -> float:
-        return normal_form(tasks(value)(threshold(value))).cubic
-
-    if cubic(low) * cubic(high) > 0:
-        expected = "settings of which only one has a continuous onset"
-        raise setting_error("tricritical_value", "low, high", (low, high), expected)
-    found = root(cubic, low, high)
-    return found, threshold(found)
 
 
 def _check_ring(task: Any) -> None:
