@@ -1,5 +1,7 @@
 """Steady states behind gates, against sums over all states of small rings, w* and the exact flow."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -112,7 +114,7 @@ def test_doubt_and_larger_windows():
     task = ising(0.3, 0.9, size=13)
     guess = localized_attractor(task).field
     found = [settled_gate(task, guess, m) for m in (1, 3, 5, 9, 13)]
-    assert all(a.loss >= b.loss - 1e-12 for a, b in zip(found, found[1:], strict=False))
+    assert all(a.loss >= b.loss - 1e-12 for a, b in pairwise(found))
     assert found[-1].exact  # the window is the ring: nothing is left out
     x, p = law(task)[1]
     for one in found[:3]:
