@@ -90,7 +90,7 @@ class Fold(AbstractExperiment):
 
     plane: Annotated[int, Setting("lengthscales along each side of the plane", kind=int, ge=2, le=30)] = 3
     seeds: Annotated[int, Setting("networks from each start at every exponent", kind=int, ge=1, le=100)] = 2
-    exponents: Annotated[tuple[float, ...], Setting("k of Kur at which networks are trained", gt=4, le=100)] = (
+    exponents: Annotated[tuple[float, ...], Setting("k of Kur at which networks are trained", gt=4, le=100, many=(1, None))] = (
         5.6, 5.81, 6.2, 6.6,
     )  # fmt: skip
     steps: Annotated[int, Setting("steps of training", kind=int, ge=20)] = 4_000
@@ -369,7 +369,8 @@ class Measured(AbstractMeasured):
             f"without a jump: {heights} at {NEAR:.1%} beyond the threshold. For {wave.name} it is positive, "
             f"{wave.form.cubic:.1e}: local states are stable down to k = {last:.4f}, below the threshold "
             f"{wave.critical:.4f}. On {SIZE} pixels the onset jumps at {np.mean(self.cubics > 0):.0%} of the plane of "
-            f"lengthscales, and at (1, 3) from about {self.turns:.0f} pixels on; NLGP never does. Networks were trained from near the flat field and from a single pixel at k = "
+            f"lengthscales, and at (1, 3) from about {self.turns:.0f} pixels on; NLGP never does. Networks "
+            "were trained from near the flat field and from a single pixel at k = "
             f"{', '.join(f'{k:g}' for k in self.experiment.exponents)}; the two starts stay apart in all runs at "
             f"{self._apart(all)} of them."
         )

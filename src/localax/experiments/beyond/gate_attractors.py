@@ -338,8 +338,8 @@ class Measured(AbstractMeasured):
         return (
             "On spins the flow depends on the field through its gate alone. A gate of a few pixels has a field in "
             "closed form, and where that field has the same gate on every state of the ring it is a stable steady "
-            f"state. At J = {strong.name} no gate of five pixels is exact; w* is {self.misses[0]:.1%} from the flow's end, the "
-            f"fields behind the best gates of {WINDOWS[2]}, {WINDOWS[5]} and {WINDOWS[-1]} pixels "
+            f"state. At J = {strong.name} no gate of five pixels is exact; w* is {self.misses[0]:.1%} from the "
+            f"flow's end, the fields behind the best gates of {WINDOWS[2]}, {WINDOWS[5]} and {WINDOWS[-1]} pixels "
             f"{self.misses[2]:.2%}, {self.misses[5]:.3%} and {self.misses[-1]:.3%}. At J = {opposed.name} a gate of "
             f"{_needed(opposed.gates[0])} pixels is exact (margin {opposed.gates[0].margin:.4f}), with IPR "
             f"{opposed.gates[0].ipr:.4f}. Where "
