@@ -29,7 +29,7 @@ FAR = 6.2
 """The exponent from which the local branch is followed down."""
 BRANCH = (0.38, 0.15, 0.05, 0.015, 0.0, -0.003, -0.006, -0.009, -0.011, -0.0125, -0.0135)
 """Exponents along the local branch, less the threshold."""
-SIDES = (20, 30, 40, 60, 100, 200)
+SIDES = (30, 40, 60, 100, 200)
 """Pixels of the rings on which the lengthscales of most figures turn from a continuous onset to a jump."""
 BRACKET = (5.2, 6.4)
 """Exponents between which every threshold lies."""
@@ -90,9 +90,9 @@ class Fold(AbstractExperiment):
 
     plane: Annotated[int, Setting("lengthscales along each side of the plane", kind=int, ge=2, le=30)] = 3
     seeds: Annotated[int, Setting("networks from each start at every exponent", kind=int, ge=1, le=100)] = 2
-    exponents: Annotated[tuple[float, ...], Setting("k of Kur at which networks are trained", gt=4, le=100, many=(1, None))] = (
-        5.6, 5.81, 6.2, 6.6,
-    )  # fmt: skip
+    exponents: Annotated[
+        tuple[float, ...], Setting("k of Kur at which networks are trained", gt=4, le=100, many=(1, None))
+    ] = (5.6, 5.81, 6.2, 6.6)
     steps: Annotated[int, Setting("steps of training", kind=int, ge=20)] = 4_000
     rate: Annotated[float, Setting("learning rate", gt=0, le=1)] = 0.2
     batch: Annotated[int, Setting("samples a step, each with its orbit", kind=int, ge=2, le=100_000)] = 64
@@ -110,7 +110,7 @@ class Fold(AbstractExperiment):
         window = _window()
         progress(0.3)
         sizes = {"Kur": _cubics(kur, BRACKET), "NLGP": _cubics(nlgp, (1e-2, 0.5))}
-        lengths = np.geomspace(0.3, 2.0, self.plane), np.geomspace(1.3, 3.0, self.plane)
+        lengths = np.geomspace(0.3, 1.4, self.plane), np.geomspace(1.3, 3.0, self.plane)
         cubics = np.array([[_cubic(kur, (a, a * b), SIZE, BRACKET) for a in lengths[0]] for b in lengths[1]])
         progress(0.6)
         return Measured(self, continuous, window, sizes, cubics, self._trained(seed_from(key)))
