@@ -28,7 +28,7 @@ BEYOND = 0.0008
 """The same on the side of a jump, where the window is narrow."""
 BRANCH = (0.38, 0.1, 0.02, 0.0, -0.004, -0.008, -0.011, -0.0125, -0.0135)
 """Exponents along the local branch, less the threshold."""
-SIDES = (30, 40, 60, 100, 200)
+SIDES = (40, 60, 100)
 """Pixels of the rings on which the lengthscales of most figures turn from a continuous onset to a jump."""
 BRACKET = (5.2, 6.4)
 """Exponents between which every threshold lies."""
@@ -69,9 +69,9 @@ TRICRITICAL = Rule(
     fails={"least": -0.01, "most": -3e-4, "least_of_sizes": 0.001, "most_of_sizes": 0.003, "nlgp": -1e-4},
 )
 HYSTERESIS = Rule(
-    "at some exponent, over the second half of training, the wave on the flat field falls in every run from near it, to "
-    "less than {flat:g} times the flat field's IPR, and every run from a single pixel keeps more than {local:g} times it "
-    "and loses less than {lost:.0%}; in part if so of the medians",
+    "at some exponent, over the second half of training, the wave on the flat field falls in every run from near it, "
+    "to less than {flat:g} times the flat field's IPR, and every run from a single pixel keeps more than {local:g} "
+    "times it and loses less than {lost:.0%}; in part if so of the medians",
     lambda n, _: n.both > 0,
     partly=lambda n, _: n.medians > 0,
     holds={"both": 1, "medians": 1},
@@ -88,12 +88,12 @@ class Fold(AbstractExperiment):
     title: ClassVar[str] = "Jumps at the flat field's threshold"
     cost: ClassVar[float] = 20.0
 
-    plane: Annotated[int, Setting("lengthscales along each side of the plane", kind=int, ge=2, le=30)] = 3
+    plane: Annotated[int, Setting("lengthscales along each side of the plane", kind=int, ge=2, le=30)] = 2
     seeds: Annotated[int, Setting("networks from each start at every exponent", kind=int, ge=1, le=100)] = 2
     exponents: Annotated[
         tuple[float, ...], Setting("k of Kur at which networks are trained", gt=4, le=100, many=(1, None))
     ] = (5.6, 5.81, 6.2, 6.6)
-    steps: Annotated[int, Setting("steps of training", kind=int, ge=20)] = 4_000
+    steps: Annotated[int, Setting("steps of training", kind=int, ge=20)] = 3_000
     rate: Annotated[float, Setting("learning rate", gt=0, le=1)] = 0.2
     batch: Annotated[int, Setting("samples a step, each with its orbit", kind=int, ge=2, le=100_000)] = 64
 
@@ -329,7 +329,12 @@ class Measured(AbstractMeasured):
             "in all runs at {both} exponents, by their medians at {medians}",
             basis=f"{it.seeds} networks a start and exponent, {it.steps:,} steps of {it.rate:g} and {orbit(it.batch)}, "
             f"to t = {it.steps * it.rate:g}",
-            expected=as_measured("holds in part"),
+            expected=as_measured("does not hold"),
+            reasons={
+                "does not hold": "The window of Eq. 5 is narrower than the error of its threshold, and nothing moves by "
+                "more than 1e-5 a unit of time in it. In training a wave of 30% grows already below that threshold, and "
+                "from a single pixel networks come down towards the same field."
+            },
             words={"flat": FLAT, "local": LOCAL, "lost": LOST},
         )
 
