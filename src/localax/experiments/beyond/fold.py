@@ -1,5 +1,6 @@
 """How the flat field gives way: the normal form of its threshold, the fold where it jumps, and the same in training."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, ClassVar
@@ -26,10 +27,16 @@ NEAR = 1e-3
 """Relative distance from a threshold at which the wave's height is compared with its normal form."""
 BEYOND = 0.0008
 """The same on the side of a jump, where the window is narrow."""
+BETWEEN = (1e-4, 4e-4, 8e-4, 1.2e-3, 1.6e-3)
+"""The same for the unstable waves between the flat field and the local one."""
+UNLIKE_FLAT = 1.001
+"""N IPR from which a state is another than the flat one."""
 BRANCH = (0.38, 0.1, 0.02, 0.0, -0.004, -0.008, -0.011, -0.0125, -0.0135)
 """Exponents along the local branch, less the threshold."""
 SIDES = (40, 60, 100)
 """Pixels of the rings on which the lengthscales of most figures turn from a continuous onset to a jump."""
+SHORT, RATIO = (0.3, 1.4), (1.3, 3.0)
+"""The plane of lengthscales: the shorter one, and the longer one in units of it."""
 BRACKET = (5.2, 6.4)
 """Exponents between which every threshold lies."""
 RIPPLE = 0.3
@@ -110,7 +117,7 @@ class Fold(AbstractExperiment):
         window = _window()
         progress(0.3)
         sizes = {"Kur": _cubics(kur, BRACKET), "NLGP": _cubics(nlgp, (1e-2, 0.5))}
-        lengths = np.geomspace(0.3, 1.4, self.plane), np.geomspace(1.3, 3.0, self.plane)
+        lengths = np.geomspace(*SHORT, self.plane), np.geomspace(*RATIO, self.plane)
         cubics = np.array([[_cubic(kur, (a, a * b), SIZE, BRACKET) for a in lengths[0]] for b in lengths[1]])
         progress(0.6)
         return Measured(self, continuous, window, sizes, cubics, self._trained(seed_from(key)))
@@ -174,12 +181,13 @@ class Window:
 
     wave: Beside
     local: Branch
-    between: Branch
+    between: np.ndarray
+    """(state, 2): exponents and IPRs."""
 
     @property
     def last(self) -> float:
         """The least exponent with a stable local state."""
-        stable = self.local.stable & (self.local.ipr * SIZE > 1.01)
+        stable = self.local.stable & (self.local.ipr * SIZE > UNLIKE_FLAT)
         return float(self.local.value[stable].min()) if stable.any() else np.nan
 
 
@@ -189,10 +197,22 @@ def _window() -> Window:
     apart = np.minimum(np.arange(SIZE), SIZE - np.arange(SIZE))
     wave = _beside("Kur (.3, .7)", tasks, critical, -BEYOND)
     local = theory.steady.continue_branch(tasks, critical + np.array(BRANCH), 0.3 * np.exp(-(apart**2.0)))
-    shares = critical * (1 - BEYOND * np.array([0.1, 0.5, 1.0, 2.0]))
-    ripple = theory.steady.normal_form(tasks(shares[0]), 1)
-    guess = ripple.height * (1 + ripple.amplitude * np.cos(2 * np.pi * np.arange(SIZE) / SIZE))
-    return Window(wave, local, theory.steady.continue_branch(tasks, shares, guess))
+    return Window(wave, local, np.array(_between(tasks, critical)).reshape(-1, 2))
+
+
+def _between(tasks: Callable[[float], Task], critical: float) -> list[tuple[float, float]]:
+    """(exponent, IPR) of the unstable waves between the flat and the local states, each sought by its normal form."""
+    x = 2 * np.pi * np.arange(SIZE) / SIZE
+    found = []
+    for step in BETWEEN:
+        task = tasks(critical * (1 - step))
+        form = theory.steady.normal_form(task, 1)
+        square = form.amplitude**2
+        shape = 1 + form.mean * square + form.amplitude * np.cos(x) + form.harmonic * square * np.cos(2 * x)
+        state = theory.steady.steady_state(task, form.height * shape)
+        if state.unstable == 1 and state.ipr * SIZE > UNLIKE_FLAT:
+            found.append((critical * (1 - step), state.ipr))
+    return found
 
 
 def _cubics(tasks: Any, bracket: tuple[float, float]) -> np.ndarray:
@@ -287,7 +307,7 @@ class Measured(AbstractMeasured):
             ],
             said=f"{wave.name}: cubic coefficient {{cubic:.2e}}; threshold k = {wave.critical:.4f}, local states down "
             f"to {last:.4f}, N IPR there {self.window.local.ipr[-1] * SIZE:.2f}; the unstable wave {{miss:.1%}} off",
-            basis=f"{len(self.window.local.value) + len(self.window.between.value)} steady states of Eq. 5, no samples",
+            basis=f"{len(self.window.local.value) + len(self.window.between)} steady states of Eq. 5, no samples",
             expected=by_theory("holds", "the sign of the cubic coefficient"),
         )
 
@@ -341,8 +361,8 @@ class Measured(AbstractMeasured):
 
     def figures(self) -> tuple[Figure, ...]:
         plane = Heatmap(
-            "Kur: sign of the cubic coefficient (1: jump)", np.sign(self.cubics), "shorter lengthscale (log)",
-            "ratio of the lengthscales (log)",
+            "Kur: 1 with a jump, -1 without", np.sign(self.cubics), "log10 of the shorter lengthscale",
+            "log10 of their ratio", tuple(np.log10([*SHORT, *RATIO])),
         )  # fmt: skip
         return (
             Figure("The window", ((self._diagram(), self._runs()),)),
@@ -354,7 +374,7 @@ class Measured(AbstractMeasured):
         near = local.value < self.window.wave.critical + 0.02
         groups = {
             "local": (local.value[near], local.ipr[near] * SIZE, None),
-            "between, unstable": (between.value, between.ipr * SIZE, None),
+            "between, unstable": (between[:, 0], between[:, 1] * SIZE, None),
         }
         marks = {"threshold": self.window.wave.critical}
         return Scatter("steady states of Eq. 5, (.3, .7)", groups, "k", "N IPR", joined=True, marks=marks)
@@ -369,7 +389,7 @@ class Measured(AbstractMeasured):
         groups = {
             name: (np.array(SIDES, float), values / np.abs(values).max(), None) for name, values in self.sizes.items()
         }
-        title = "cubic coefficient at (1, 3), in units of its largest"
+        title = "cubic coefficient at (1, 3), scaled"
         return Scatter(title, groups, "pixels of the ring", logx=True, joined=True)
 
     def text(self) -> str:

@@ -317,8 +317,8 @@ class Measured(AbstractMeasured):
     def figures(self) -> tuple[Figure, ...]:
         extent = PLANE
         maps = (
-            Heatmap("pixels of the exact gate of lowest loss (0: none)", self.diagram.needed, "J0", "J1", extent),
-            Heatmap("exact gates of at most five pixels, log10(1 + number)", np.log10(1 + self.diagram.count), "J0",
+            Heatmap("pixels of the best exact gate", self.diagram.needed, "J0", "J1", extent),
+            Heatmap("log10(1 + number of exact gates)", np.log10(1 + self.diagram.count), "J0",
                     "J1", extent),
         )  # fmt: skip
         windows = Lines(
@@ -328,7 +328,11 @@ class Measured(AbstractMeasured):
         )  # fmt: skip
         fields = tuple(_profiles(task) for task in self.tasks)
         return (
-            Figure("Which gates are steady states", (maps,)),
+            Figure(
+                "Which gates of at most five pixels are steady states",
+                (maps,),
+                caption="Left: pixels that the exact gate of the lowest loss looks at, 0 where none is exact.",
+            ),
             Figure("Larger windows, and fields of the lowest loss", ((windows, *fields[:1]), fields[1:])),
             Figure("Where the exact flow ends", ((_basins(self.tasks),),)),
         )
