@@ -351,8 +351,9 @@ class Measured(AbstractMeasured):
             f"to t = {it.steps * it.rate:g}",
             expected=as_measured("does not hold"),
             reasons={
-                "does not hold": "In the window of Eq. 5 nearly nothing moves, so that its error and the noise of "
-                "training decide instead: the medians of the two starts drift towards each other."
+                "does not hold": "Fields from a single pixel are still coming down where those from near the flat one "
+                "fall back, and elsewhere some of the latter leave it and others do not: the noise of training, which "
+                "multiplies the wave, decides there rather than the start."
             },
             words={"flat": FLAT, "local": LOCAL, "lost": LOST},
         )
