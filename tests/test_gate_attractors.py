@@ -60,7 +60,7 @@ def test_field_and_loss_behind_a_gate_by_all_states(couplings, shares):
     assert plain.loss == pytest.approx(loss, abs=1e-12)
 
 
-@pytest.mark.parametrize("couplings", [(-0.3, 0.9), (0.3, 0.7)])
+@pytest.mark.parametrize("couplings", [(-0.3, 0.9)])
 def test_exact_gates_are_all_fixed_points_of_small_gates_and_no_others(couplings):
     """On 11 spins f(w_G) is summed over all states: it is f_G where the margin is positive, and nowhere else."""
     task = ising(*couplings, size=11)

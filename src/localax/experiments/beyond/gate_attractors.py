@@ -87,7 +87,7 @@ class GateAttractors(AbstractExperiment):
 
     @classmethod
     def paper(cls) -> "GateAttractors":
-        return cls(starts=64, tolerance=1e-3, points=15)
+        return cls(starts=48, tolerance=1e-3, points=15)
 
     def measure(self, key: Any, progress: Update) -> "Measured":
         """The exact flow on three tasks, all gates of five pixels there and on a grid, larger windows on the first."""
