@@ -285,8 +285,8 @@ class Measured(AbstractMeasured):
             basis=self._basis(),
             expected=as_measured("holds in part"),
             reasons={
-                "holds in part": "With the labels swapped many other gates are exact too. The flows that are elsewhere at "
-                "the end are spread over many pixels; whether they rest there or still move was not decided."
+                "holds in part": "With the labels swapped many other gates are exact too. The flows that are elsewhere "
+                "at the end are spread over many pixels; whether they rest there or still move was not decided."
             },
         )
 
