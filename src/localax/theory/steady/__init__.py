@@ -9,6 +9,8 @@ from ._fixed_points import (
     mode_fixed_points,
     winning_mode,
 )
+from ._gate_attractors import GateAttractor, gate_attractor, gate_attractors, gate_doubt, settled_gate
+from ._normal_form import NormalForm, normal_form
 from ._thresholds import (
     critical_excess_kurtosis,
     critical_gain,
@@ -21,8 +23,10 @@ from ._thresholds import (
 
 __all__ = [
     "Branch",
+    "GateAttractor",
     "LocalizedAttractor",
     "ModeFixedPoints",
+    "NormalForm",
     "SteadyState",
     "continue_branch",
     "critical_excess_kurtosis",
@@ -32,9 +36,14 @@ __all__ = [
     "flat_growth_rates",
     "flat_height",
     "flat_is_unstable",
+    "gate_attractor",
+    "gate_attractors",
+    "gate_doubt",
     "ising_attractor",
     "localized_attractor",
     "mode_fixed_points",
+    "normal_form",
+    "settled_gate",
     "steady_state",
     "winning_mode",
 ]
