@@ -5,6 +5,7 @@ The names used most stand here; the rest is in ``flows``, ``steady``, ``hypercub
 
 from . import flows, gates, hypercube, sigmoid, steady
 from ._amplifier import Amplifier, amplifier, index_sign_change
+from ._ascent import ascend_objective
 from ._dominance import (
     DominanceRow,
     ascend_dominance,
@@ -15,6 +16,7 @@ from ._dominance import (
 )
 from ._estimate import Estimate
 from ._gated_input import mean_gated_input
+from ._objective import Objective, gate_objective, objective
 from .flows import effective_flow, exact_flow
 from .steady import critical_gain, critical_k, flat_growth_rates, localized_attractor
 
@@ -22,8 +24,10 @@ __all__ = [
     "Amplifier",
     "DominanceRow",
     "Estimate",
+    "Objective",
     "amplifier",
     "ascend_dominance",
+    "ascend_objective",
     "compare_dominance",
     "critical_gain",
     "critical_k",
@@ -34,11 +38,13 @@ __all__ = [
     "flat_growth_rates",
     "flows",
     "gabor_candidates",
+    "gate_objective",
     "gates",
     "hypercube",
     "index_sign_change",
     "localized_attractor",
     "mean_gated_input",
+    "objective",
     "sigmoid",
     "steady",
 ]
