@@ -39,10 +39,10 @@ RING = 8
 """Spins of the ring whose states are all summed."""
 EXACT_STEPS, EXACT_RATE, EXACT_ITERATIONS = 200, 0.25, 20
 """Of the descent on that ring, long enough to settle to rounding: its slowest rate is 0.4."""
-STEPS = 30
-"""Of the ascent from where training ended."""
-ASCENT_SAMPLES, ASCENT_STEPS = 500, 80
-"""Of an ascent from the start."""
+KICK, RAISED = 0.2, 0.005
+"""A random change of a trained field, in units of its norm, and the relative gain of J behind it that counts: after a kick
+a saddle is left for a field of higher J, and a maximum is not."""
+ASCENT_SAMPLES, ASCENT_STEPS = 500, 200
 PATH = np.linspace(0, 1, 13)
 """Share of the local field on the way from the flat one."""
 SLACK = 1e-3
@@ -56,15 +56,14 @@ IDENTITY = Rule(
     fails={"exact": 1e-8, "sampled": 9.0},
 )
 MAXIMUM = Rule(
-    f"{STEPS} steps of an ascent from the trained fields raise J by less than {{least:.1%}} everywhere; in part: "
-    "by less "
-    "than {some:.0%}",
-    lambda n, t: n.raised < t.least,
-    partly=lambda n, t: n.raised < t.some,
-    thresholds={"least": 0.005, "some": 0.02},
-    holds={"raised": 0.001},
-    part={"raised": 0.01},
-    fails={"raised": 0.05},
+    f"a kick of {KICK:.0%} and an ascent of up to {ASCENT_STEPS} steps raise J by less than {RAISED:.1%} for "
+    "{all:.0%} of the trained fields; in part: for {most:.0%}",
+    lambda n, t: n.settled >= t.all,
+    partly=lambda n, t: n.settled >= t.most,
+    thresholds={"all": 0.99, "most": 0.75},
+    holds={"settled": 1.0},
+    part={"settled": 0.8},
+    fails={"settled": 0.5},
 )
 BEST = Rule(
     f"J of the flat field, of a wave, of one pixel and of the best field behind one pixel's gate at most "
@@ -119,11 +118,11 @@ class WhatANeuronMaximises(AbstractExperiment):
     cost: ClassVar[float] = 20.0
 
     gains: Annotated[tuple[float, ...], Setting("gains of NLGP", gt=0, many=(1, None))] = (0.1, 0.3, 0.7, 3.0)
-    exponents: Annotated[tuple[float, ...], Setting("exponents of Kur", gt=4, many=(1, None))] = (4.5, 15.0)
+    exponents: Annotated[tuple[float, ...], Setting("exponents of Kur", gt=4, many=(0, None))] = ()
     scaled: Annotated[tuple[float, ...], Setting("gains with and without a scale", gt=0, many=(1, None))] = (1.0, 100.0)
     spread: Annotated[float, Setting("of the logarithm of the scale", gt=0, le=1)] = 0.7
     seeds: Annotated[int, Setting("neurons of each kind of start", kind=int, ge=1)] = 2
-    steps: Annotated[int, Setting("steps of training", kind=int, ge=20)] = 1500
+    steps: Annotated[int, Setting("steps of training", kind=int, ge=20)] = 3000
     rate: Annotated[float, Setting("learning rate", gt=0)] = 0.1
     batch: Annotated[int, Setting("samples a step, each with its orbit", kind=int, ge=2)] = 100
     samples: Annotated[int, Setting("fresh samples behind every J and loss", kind=int, ge=1000)] = 30_000
@@ -142,7 +141,8 @@ class WhatANeuronMaximises(AbstractExperiment):
         """Those of NLGP and those of Kur: each is trained in one call."""
         first = [Law("NLGP", gain, NARROW, 0.0) for gain in self.gains]
         pairs = [Law("NLGP", gain, WIDE, spread) for gain in self.scaled for spread in (0.0, self.spread)]
-        return (*first, *pairs), tuple(Law("Kur", k, NARROW, 0.0) for k in self.exponents)
+        families = (*first, *pairs), tuple(Law("Kur", k, NARROW, 0.0) for k in self.exponents)
+        return tuple(laws for laws in families if laws)
 
     def measure(self, key: Any, progress: Update) -> "Measured":
         """Exact numbers on a small ring; then both families, trained and judged on fresh samples."""
@@ -154,7 +154,7 @@ class WhatANeuronMaximises(AbstractExperiment):
             seeds = [seed_from(jax.random.fold_in(key, 10 + len(found) + j)) for j in range(len(laws))]
             judged = zip(laws, fields, seeds, strict=True)
             found += [_judged(law, w, start, self.samples, seed) for law, w, seed in judged]
-            progress((i + 1) / 2)
+            progress((i + 1) / len(self.laws()))
         return Measured(self, exact, tuple(found))
 
     def _trained(self, laws: Sequence["Law"], start: np.ndarray, seed: int, progress: Update) -> np.ndarray:
@@ -277,7 +277,7 @@ class Found:
     path: np.ndarray
     """J from the flat field to the last candidate."""
     climbed: np.ndarray
-    """J after an ascent from one trained field of each kind of start, relative to that before it."""
+    """J behind a kick of one trained field of each kind of start and an ascent, relative to that before."""
     ends: np.ndarray
     """Where ascents from the small random starts end, (neuron, pixel)."""
     fall: float
@@ -311,10 +311,10 @@ def _judged(law: Law, fields: np.ndarray, start: np.ndarray, samples: int, seed:
     flat, local = (w / np.linalg.norm(w) for w in (candidates[0], candidates[-1]))
     way = (1 - PATH)[:, None] * flat + PATH[:, None] * local
     climbs = theory.ascend_objective(
-        task, np.concatenate([fields[::each], start[:each]]), iterations=ASCENT_STEPS, tolerance=1e-4, method="sampled",
-        samples=ASCENT_SAMPLES, seed=seed,
+        task, np.concatenate([_kicked(fields[::each], seed), start[:each]]), iterations=ASCENT_STEPS, tolerance=1e-4,
+        method="sampled", samples=ASCENT_SAMPLES, seed=seed,
     )  # fmt: skip
-    ends = climbs.weights[: len(STARTS), : STEPS + 1, 0][:, -1]
+    ends = climbs.final[: len(STARTS), 0]
     together = theory.objective(
         task, np.concatenate([fields, candidates, way, ends]), method="sampled", samples=samples, seed=seed
     )
@@ -328,6 +328,11 @@ def _judged(law: Law, fields: np.ndarray, start: np.ndarray, samples: int, seed:
         gate=float(theory.gate_objective(task, np.eye(SIZE)[0])),
         gaussian=_best_gaussian(law),
     )  # fmt: skip
+
+
+def _kicked(fields: np.ndarray, seed: int) -> np.ndarray:
+    noise = np.random.default_rng(seed).normal(size=fields.shape)
+    return fields + KICK * noise * np.linalg.norm(fields, axis=1, keepdims=True) / np.sqrt(SIZE)
 
 
 def _candidates(task: Task) -> np.ndarray:
@@ -393,13 +398,14 @@ class Measured(AbstractMeasured):
         )
 
     def _maximum(self) -> Claim:
+        raised = np.concatenate([f.climbed - 1 for f in self.found])
         return MAXIMUM.claim(
             "Training ends at a local maximum of J.",
             source=SOURCE,
-            reported="derived for the flow",
-            numbers=[largest("raised", [f.climbed.max() - 1 for f in self.found])],
-            said="an ascent from where training ended raises J by {raised:.2%} at most",
-            basis=f"{self._basis}; an ascent from one of each start, J before and after on other samples",
+            reported="derived for the flow, which may rest at a saddle for long",
+            numbers=[share("settled", raised < RAISED), Number("raised", raised.max())],
+            said="true of {settled:.0%} of the trained fields; the largest gain of J behind a kick is {raised:.2%}",
+            basis=f"{self._basis}; one field of each kind of start, J before and after on other samples",
             expected=as_measured("holds"),
         )
 
