@@ -5,4 +5,4 @@ from .objective import WhatANeuronMaximises
 
 BEYOND: tuple[type[AbstractExperiment], ...] = (WhatANeuronMaximises,)
 
-__all__ = ["BEYOND"]
+__all__ = ["BEYOND", "WhatANeuronMaximises"]

@@ -14,7 +14,7 @@ import numpy as np
 from ... import theory
 from ..._progress import Update
 from ...analysis import concentration, localized
-from ...outcome import Claim, Figure, Lines, Number, Rule, Scatter, Table, as_measured, by_theory
+from ...outcome import Claim, Expected, Figure, Lines, Number, Rule, Scatter, Table, as_measured, by_theory
 from ...spec import Setting
 from ...stimuli import RandomScale, Task
 from ...training import SaveAt
@@ -40,13 +40,16 @@ RING = 8
 EXACT_STEPS, EXACT_RATE, EXACT_ITERATIONS = 200, 0.25, 20
 """Of the descent on that ring, long enough to settle to rounding: its slowest rate is 0.4."""
 KICK, RAISED = 0.2, 0.005
-"""A random change of a trained field, in units of its norm, and the relative gain of J behind it that counts: after a kick
-a saddle is left for a field of higher J, and a maximum is not."""
+"""A random change of a trained field, in units of its norm, and the relative gain of J behind it that counts: after a
+kick a saddle is left for a field of higher J, and a maximum is not."""
 ASCENT_SAMPLES, ASCENT_STEPS = 500, 200
-PATH = np.linspace(0, 1, 13)
-"""Share of the local field on the way from the flat one."""
+POINTS = 13
+"""On the way from the flat field to a local one."""
 SLACK = 1e-3
 """By how much a candidate's J may exceed a trained field's and count as equal."""
+SADDLES = (
+    "Flat fields are saddles of J that noisy training leaves slowly: some neurons that start flat are still there."
+)
 
 IDENTITY = Rule(
     "within {exact:g} of the exact loss on the ring, and within {sure:g} standard errors of every sampled loss",
@@ -309,7 +312,7 @@ def _judged(law: Law, fields: np.ndarray, start: np.ndarray, samples: int, seed:
     task, each = law.task(), len(fields) // len(STARTS)
     candidates = _candidates(task)
     flat, local = (w / np.linalg.norm(w) for w in (candidates[0], candidates[-1]))
-    way = (1 - PATH)[:, None] * flat + PATH[:, None] * local
+    way = _path()[::-1, None] * flat + _path()[:, None] * local
     climbs = theory.ascend_objective(
         task, np.concatenate([_kicked(fields[::each], seed), start[:each]]), iterations=ASCENT_STEPS, tolerance=1e-4,
         method="sampled", samples=ASCENT_SAMPLES, seed=seed,
@@ -328,6 +331,11 @@ def _judged(law: Law, fields: np.ndarray, start: np.ndarray, samples: int, seed:
         gate=float(theory.gate_objective(task, np.eye(SIZE)[0])),
         gaussian=_best_gaussian(law),
     )  # fmt: skip
+
+
+def _path() -> np.ndarray:
+    """Shares of the local field on the way to it."""
+    return np.linspace(0, 1, POINTS)
 
 
 def _kicked(fields: np.ndarray, seed: int) -> np.ndarray:
@@ -406,7 +414,8 @@ class Measured(AbstractMeasured):
             numbers=[share("settled", raised < RAISED), Number("raised", raised.max())],
             said="true of {settled:.0%} of the trained fields; the largest gain of J behind a kick is {raised:.2%}",
             basis=f"{self._basis}; one field of each kind of start, J before and after on other samples",
-            expected=as_measured("holds"),
+            expected=self._sooner_or_later(),
+            reasons={"holds in part": SADDLES},
         )
 
     def _best(self) -> Claim:
@@ -422,7 +431,11 @@ class Measured(AbstractMeasured):
             said="true of {unbeaten:.0%} of the trained fields; the least ratio of J to the best candidate's is "
             "{least:.4f}",
             basis=self._basis,
-            expected=as_measured("holds"),
+            expected=as_measured("holds in part"),
+            reasons={
+                "holds in part": f"{SADDLES} Where the flat field is the best, noise keeps neurons some tenths of a "
+                "percent below it."
+            },
         )
 
     def _scale(self) -> Claim:
@@ -460,7 +473,8 @@ class Measured(AbstractMeasured):
             said="localized: {inside:.0%} of the neurons where the pixel wins, {outside:.0%} where the flat field is "
             f"stable; by start ({', '.join(STARTS)}), {shown}",
             basis=self._basis,
-            expected=as_measured("holds"),
+            expected=self._sooner_or_later(),
+            reasons={"holds in part": SADDLES},
         )
 
     def _ascent(self) -> Claim:
@@ -471,7 +485,7 @@ class Measured(AbstractMeasured):
             source=SOURCE,
             reported="derived: the first for every law, the second for fixed points",
             numbers=[
-                Number("fall", max(self.ring.fall(), *(f.fall for f in self.found))),
+                Number("fall", max(0.0, self.ring.fall(), *(f.fall for f in self.found))),
                 Number("overlap", overlap),
                 share("same", self.ring.same()),
             ],
@@ -481,6 +495,12 @@ class Measured(AbstractMeasured):
             "one field",
             basis=f"{self._basis}; {ASCENT_SAMPLES:,} samples with their orbits behind each sampled ascent",
             expected=as_measured("holds"),
+        )
+
+    def _sooner_or_later(self) -> Expected:
+        short = self.experiment == self.experiment.quick()
+        return as_measured(
+            "holds in part" if short else "holds", "the longer the training, the fewer are left at saddles"
         )
 
     def _pairs(self) -> list[tuple[Found, Found]]:
@@ -509,7 +529,7 @@ class Measured(AbstractMeasured):
     def _landscape(self, pair: tuple[float, float]) -> Lines:
         curves = {_short(f): f.path / f.path[0] for f in self.found if f.law.lengthscales == pair}
         title = f"from flat to local, ({pair[0]:g}, {pair[1]:g})"
-        return Lines(title, PATH, curves, xlabel="share of the local field", ylabel="J/J(flat)")
+        return Lines(title, _path(), curves, xlabel="share of the local field", ylabel="J/J(flat)")
 
     def _parts(self) -> tuple[Scatter, ...]:
         ends = sorted((f for f in self.found if f.law.lengthscales == NARROW), key=lambda f: f.excess)
