@@ -45,6 +45,8 @@ kick a saddle is left for a field of higher J, and a maximum is not."""
 ASCENT_SAMPLES, ASCENT_STEPS = 500, 200
 POINTS = 13
 """On the way from the flat field to a local one."""
+CURVES = 6
+"""Of a panel, at most: more have no legend."""
 SLACK = 1e-3
 """By how much a candidate's J may exceed a trained field's and count as equal."""
 SADDLES = (
@@ -527,7 +529,8 @@ class Measured(AbstractMeasured):
         )
 
     def _landscape(self, pair: tuple[float, float]) -> Lines:
-        curves = {_short(f): f.path / f.path[0] for f in self.found if f.law.lengthscales == pair}
+        found = sorted((f for f in self.found if f.law.lengthscales == pair), key=lambda f: f.path[-1] / f.path[0])
+        curves = {_short(f): f.path / f.path[0] for f in found[:: -(-len(found) // CURVES)]}
         title = f"from flat to local, ({pair[0]:g}, {pair[1]:g})"
         return Lines(title, _path(), curves, xlabel="share of the local field", ylabel="J/J(flat)")
 
