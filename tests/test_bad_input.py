@@ -73,6 +73,7 @@ CASES: dict[str, tuple[str, str, str]] = {
     "Affine(ising, 0)": ("scale", "0", "a finite number other than 0"),
     "Affine(ising, inf)": ("scale", "inf", "a finite number"),
     "Affine(ising, 1, nan)": ("offset", "nan", "a finite number"),
+    "RandomScale(ising, -1)": ("spread", "-1", "a finite number >= 0"),
     "Affine('ising')": ("stimulus", "'ising'", "a stimulus"),
     "Affine(np.zeros((9, 8)), 2)": ("stimulus", "an array of shape (9, 8)", "lx.stimuli.Empirical(samples)"),
     "Window(np.zeros((9, 8)), 2)": ("stimulus", "an array of shape (9, 8)", "lx.stimuli.Empirical(samples)"),

@@ -20,7 +20,7 @@ from ._covariances import (
     PeriodicSquaredExponential,
     SquaredExponential,
 )
-from ._derived import Affine, Filtered, GaussianClone, Window
+from ._derived import Affine, Filtered, GaussianClone, RandomScale, Window
 from ._elliptical import RADIALS, AbstractRadial, Elliptical, Radial, RadialStudentT, Shell, Surface
 from ._empirical import Empirical, NaturalPatches
 from ._examples import ALL, EXAMPLES
@@ -84,6 +84,7 @@ __all__ = [
     "Quantile",
     "Radial",
     "RadialStudentT",
+    "RandomScale",
     "Report",
     "Shell",
     "SinglePulse",

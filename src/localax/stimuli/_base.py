@@ -102,7 +102,10 @@ class AbstractStimulus(eqx.Module):
         return None
 
     def multiple_of(self) -> tuple["AbstractStimulus", float]:
-        """A stimulus and a factor other than 0 by which it is multiplied to give this one: itself and 1 unless told."""
+        """A stimulus and a factor other than 0 by which it is multiplied to give this one: itself and 1 unless told.
+
+        Where the factor is random, positive and independent of the stimulus, its mean: that is all that gates see.
+        """
         return self, 1.0
 
     def one_pixel_input(self) -> Row | None:

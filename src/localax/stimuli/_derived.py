@@ -20,14 +20,14 @@ from ._empirical import NaturalPatches, standardised
 from ._field import AbstractField, matrix_field, row_field
 from ._ising import Ising
 from ._kernels import AbstractKernel, CentreSurround, Taps
-from ._marginals import AbstractMarginal, EvenPixel, Moved, Weighted
+from ._marginals import AbstractMarginal, EvenPixel, LognormalMixture, Moved, Weighted
 from ._normal_maps import Normal
 from ._pulses import BlockPulse, SinglePulse
 from ._support import Support
 
 LAWS = (Ising, NLGP, Kur, Gaussian, Copula, Elliptical, SinglePulse, BlockPulse, NaturalPatches)
 PIECE = Setting("pixels of the piece, or (height, width) of the corner", kind="size")
-INNER = Setting("any stimulus", options=lambda: (*LAWS, GaussianClone, Filtered, Affine, Window))
+INNER = Setting("any stimulus", options=lambda: (*LAWS, GaussianClone, Filtered, Affine, Window, RandomScale))
 
 
 class GaussianClone(AbstractStimulus):
@@ -271,6 +271,83 @@ class Window(AbstractMapped):
     def one_pixel_input(self) -> Row | None:
         inner = self.stimulus.one_pixel_input()
         return None if inner is None else inner[self._corner]
+
+
+class RandomScale(AbstractStimulus):
+    """Any stimulus, every sample times a random factor exp(spread Z - spread^2) of its own, whose square has mean 1.
+
+    Directions stay as they are, so that no gate sees the factor; tails become heavy: the kurtosis grows by
+    e^(4 spread^2) where the mean is 0, and the variance stays.
+    """
+
+    size: Size = eqx.field(static=True)
+    stimulus: Annotated[AbstractStimulus, INNER]
+    spread: Annotated[Leaf, Setting("standard deviation of the factor's logarithm", ge=0, le=2, typical=(0.1, 0.6))]
+
+    def __init__(self, stimulus: AbstractStimulus, spread=0.5):
+        self.stimulus = checked_stimulus(RandomScale, stimulus)
+        self.size = stimulus.size
+        (self.spread,) = validated(RandomScale, spread=spread)
+
+    def draw(self, key: Key, n: int, dtype) -> Samples:
+        inner, outer = jax.random.split(key)
+        spread = jnp.asarray(self.spread, dtype)
+        factor = jnp.exp(spread * jax.random.normal(outer, (n, *(1,) * len(self.shape)), dtype) - spread**2)
+        return factor * self.stimulus.draw(inner, n, dtype)
+
+    def mean_factor(self) -> float:
+        """E A = e^(-spread^2/2), by which every E|<w,X>| shrinks."""
+        return float(np.exp(-(float(self.spread) ** 2) / 2))
+
+    def mean(self) -> Row:
+        return self.mean_factor() * self.stimulus.mean()
+
+    def covariance(self) -> Row:
+        if self.shift_invariant:
+            return self.stimulus.covariance() + self._lost() * self.stimulus.mean().flat[0] ** 2
+        return self.covariance_matrix()[0].reshape(self.shape)
+
+    def covariance_matrix(self) -> Float[np.ndarray, "n n"]:
+        mean = self.stimulus.mean().ravel()
+        return self.stimulus.covariance_matrix() + self._lost() * np.outer(mean, mean)
+
+    def _lost(self) -> float:
+        """1 - (E A)^2: the part of a squared mean that becomes variance."""
+        return 1 - self.mean_factor() ** 2
+
+    @property
+    def marginal(self) -> AbstractMarginal:
+        return LognormalMixture(self.stimulus.marginal, float(self.spread))
+
+    def standard_marginal(self) -> AbstractMarginal:
+        return LognormalMixture(self.stimulus.standard_marginal(), float(self.spread))
+
+    def sign_correlation(self) -> Row | None:
+        return self.stimulus.sign_correlation()
+
+    @property
+    def is_gaussian(self) -> bool:
+        return bool(self.spread == 0) and self.stimulus.is_gaussian
+
+    def elliptical_constant(self) -> float | None:
+        inner = self.stimulus.elliptical_constant()
+        return None if inner is None else self.mean_factor() * inner
+
+    def one_pixel_input(self) -> Row | None:
+        inner = self.stimulus.one_pixel_input()
+        return None if inner is None else self.mean_factor() * inner
+
+    def multiple_of(self) -> tuple[AbstractStimulus, float]:
+        stimulus, factor = self.stimulus.multiple_of()
+        return stimulus, factor * self.mean_factor()
+
+    @property
+    def shift_invariant(self) -> bool:
+        return self.stimulus.shift_invariant
+
+    @property
+    def sign_symmetric(self) -> bool:
+        return self.stimulus.sign_symmetric
 
 
 def _any_pixel(stimulus: AbstractMapped) -> AbstractMarginal:

@@ -8,7 +8,7 @@ import numpy as np
 from ._base import AbstractStimulus
 from ._copula import NLGP, Copula, Gaussian, Kur
 from ._covariances import Exponential
-from ._derived import Affine, Filtered, GaussianClone, Window
+from ._derived import Affine, Filtered, GaussianClone, RandomScale, Window
 from ._elliptical import Elliptical, Shell
 from ._empirical import Empirical, NaturalPatches
 from ._ising import Ising
@@ -46,6 +46,7 @@ EXAMPLES: dict[type[AbstractStimulus], Callable[[int], Pair]] = {
     Filtered: lambda n: (Filtered(NLGP(n, 1, 3), CentreSurround()), Filtered(NLGP(n, 3, 3), CentreSurround())),
     Affine: lambda n: (Affine(NLGP(n, 1, 3), 2), Affine(NLGP(n, 3, 3), 2)),
     Window: lambda n: (Window(NLGP(2 * n, 1, 3), n), Window(NLGP(2 * n, 3, 3), n)),
+    RandomScale: lambda n: (RandomScale(NLGP(n, 1, 3), 0.5), RandomScale(NLGP(n, 3, 3), 0.5)),
     Empirical: _data,
     NaturalPatches: lambda n: (NaturalPatches(n, "whitened"), NaturalPatches(n, "raw")),
 }

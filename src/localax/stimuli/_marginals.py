@@ -5,11 +5,13 @@ variance, an excess kurtosis and a distribution function.
 """
 
 import abc
+import math
 from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
 import numpy as np
+import scipy
 
 from .._errors import SettingError, setting_error
 from .._math import unit_nodes
@@ -238,6 +240,95 @@ class Moved(AbstractMarginal):
 
     def jackknife(self, count: int = 20) -> tuple["Moved", ...]:
         return tuple(Moved(law, self.scale, self.offset) for law in self.law.jackknife(count))
+
+
+class LognormalMixture(AbstractMarginal):
+    """Another law times an independent factor exp(spread Z - spread^2), Z standard normal, whose square has mean 1."""
+
+    law: AbstractMarginal
+    spread: float
+
+    def factor_moment(self, order: int) -> float:
+        """E A^k of the factor A, k the ``order``."""
+        return math.exp(self.spread**2 * order * (order - 2) / 2)
+
+    def mean(self) -> float:
+        return self.factor_moment(1) * self.law.mean()
+
+    def variance(self) -> float:
+        return self.law.variance() + self.law.mean() ** 2 - self.mean() ** 2
+
+    def excess_kurtosis(self) -> float:
+        """From the law's own moments about 0: of a law of mean 0, e^(4 spread^2) times its kurtosis, less 3."""
+        law, mean = self.law, self.mean()
+        centre, power = law.mean(), law.variance()
+        lean = 0.0 if centre == 0 else _third_moment(law)
+        third = lean + 3 * centre * power + centre**3
+        fourth = (law.excess_kurtosis() + 3) * power**2 + 4 * centre * lean + 6 * centre**2 * power + centre**4
+        fourth, third = self.factor_moment(4) * fourth, self.factor_moment(3) * third
+        central = fourth - 4 * mean * third + 6 * mean**2 * (power + centre**2) - 3 * mean**4
+        return central / self.variance() ** 2 - 3
+
+    def standard_moment(self, order: int) -> float:
+        if self.law.mean() != 0:
+            return super().standard_moment(order)
+        return self.factor_moment(order) * self.law.standard_moment(order)
+
+    @property
+    def is_gaussian(self) -> bool:
+        return self.spread == 0 and self.law.is_gaussian
+
+    def draws(self) -> float:
+        return self.law.draws()
+
+    def atoms(self) -> tuple[Numbers, Numbers] | None:
+        return self.law.atoms() if self.spread == 0 else None
+
+    def cdf(self, x: Numbers) -> Numbers:
+        """A mean over the law, given which the factor's own distribution is known, or over factors if that is long."""
+        x = np.asarray(x, float)
+        if self.spread == 0:
+            return self.law.cdf(x)
+        values, weights = self.law.nodes()
+        if values.size > FEW:
+            factors, shares = _factors(self.spread)
+            return np.tensordot(shares, self.law.cdf(np.divide.outer(x, factors)), (0, -1))
+        values, weights = values[weights > 1e-9], weights[weights > 1e-9]
+        total = np.empty(x.size)
+        for part in np.array_split(np.arange(x.size), 1 + x.size * values.size // 2**21):
+            total[part] = self._below(x.ravel()[part, None], values) @ weights
+        return total.reshape(x.shape)
+
+    def _below(self, x: Float[np.ndarray, "n 1"], value: Float[np.ndarray, " m"]) -> Float[np.ndarray, "n m"]:
+        """P(A value <= x) at every x and value."""
+        alike = x * value > 0
+        ratio = np.where(alike, x, 1.0) / np.where(alike, value, 1.0)
+        reached = scipy.special.ndtr(np.log(ratio) / self.spread + self.spread)
+        return np.where(alike, np.where(value > 0, reached, 1 - reached), np.where(value == 0, x >= 0, value < 0))
+
+    def nodes(self) -> tuple[Numbers, Numbers]:
+        values, weights = self.law.nodes()
+        if values.size > FEW:
+            return super().nodes()
+        factors, shares = _factors(self.spread)
+        return np.outer(factors, values).ravel(), np.outer(shares, weights).ravel()
+
+    def jackknife(self, count: int = 20) -> tuple["LognormalMixture", ...]:
+        return tuple(LognormalMixture(law, self.spread) for law in self.law.jackknife(count))
+
+
+FEW = 8192
+"""Nodes of a law that are taken one by one."""
+
+
+def _factors(spread: float) -> tuple[Numbers, Numbers]:
+    z, weight = np.polynomial.hermite_e.hermegauss(48)
+    return np.exp(spread * z - spread**2), weight / weight.sum()
+
+
+def _third_moment(law: AbstractMarginal) -> float:
+    values, weights = law.nodes()
+    return float(np.sum(weights * (values - law.mean()) ** 3))
 
 
 class EvenPixel(AbstractMarginal):

@@ -5,6 +5,7 @@ The names used most stand here; the rest is in ``flows``, ``steady``, ``hypercub
 
 from . import flows, gates, hypercube, sigmoid, steady
 from ._amplifier import Amplifier, amplifier, index_sign_change
+from ._ascent import ascend_objective
 from ._batch_noise import noise_exponent, student_batch_noise
 from ._dominance import (
     DominanceRow,
@@ -16,6 +17,7 @@ from ._dominance import (
 )
 from ._estimate import Estimate
 from ._gated_input import mean_gated_input
+from ._objective import Objective, gate_objective, objective
 from .flows import effective_flow, exact_flow
 from .steady import critical_gain, critical_k, flat_growth_rates, localized_attractor
 
@@ -23,8 +25,10 @@ __all__ = [
     "Amplifier",
     "DominanceRow",
     "Estimate",
+    "Objective",
     "amplifier",
     "ascend_dominance",
+    "ascend_objective",
     "compare_dominance",
     "critical_gain",
     "critical_k",
@@ -35,12 +39,14 @@ __all__ = [
     "flat_growth_rates",
     "flows",
     "gabor_candidates",
+    "gate_objective",
     "gates",
     "hypercube",
     "index_sign_change",
     "localized_attractor",
     "mean_gated_input",
     "noise_exponent",
+    "objective",
     "sigmoid",
     "steady",
     "student_batch_noise",

@@ -31,6 +31,18 @@ def checked_start(asker: str, w0: Any, shape: tuple[int, ...]) -> Float[np.ndarr
     return array
 
 
+def checked_fields(asker: str, w: Any, shape: tuple[int, ...]) -> Float[np.ndarray, "..."]:
+    """One field or many, (..., *pixels) in float64, none of zeros, or one line that says what is wrong with them."""
+    expected = f"finite numbers whose last axes are the pixels {shape}"
+    array = finite_array(asker, "w", np.asarray(w), expected).astype(float)
+    if array.ndim < len(shape) or array.shape[array.ndim - len(shape) :] != shape:
+        raise setting_error(asker, "w", f"shape {array.shape}", expected)
+    pixels = tuple(range(array.ndim - len(shape), array.ndim))
+    if np.any(np.all(array == 0, axis=pixels)):
+        raise setting_error(asker, "w", "a field of zeros", "different from 0 (f jumps there)")
+    return array
+
+
 def _inside(shape: tuple[int, ...]) -> str:
     return ", ".join(map(str, shape))
 

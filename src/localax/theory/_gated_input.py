@@ -14,8 +14,8 @@ import numpy as np
 
 from .._errors import SettingError, setting_error
 from .._types import Array, Float
-from ..spec import finite_array
 from ..stimuli import AbstractStimulus, checked_stimulus
+from ._checks import checked_fields
 from ._estimate import Estimate, batches, draw, exactly
 from ._float64 import in_float64
 from ._input_gates import exact_gate
@@ -50,25 +50,13 @@ def mean_gated_input(
     checked_stimulus("mean_gated_input", stimulus)
     if method not in METHODS:
         raise setting_error("mean_gated_input", "method", method, f"one of {', '.join(METHODS)}")
-    array = _fields(stimulus, w)
+    array = checked_fields("mean_gated_input", w, stimulus.shape)
     flat = array.reshape(-1, int(np.prod(stimulus.shape)))
     if method == "exact":
         found = _exact(stimulus, flat, tolerance)
     else:
         found = _effective(stimulus, flat) if method == "effective" else _sampled(stimulus, flat, samples, seed)
     return Estimate(found.value.reshape(array.shape), found.standard_error.reshape(array.shape))
-
-
-def _fields(stimulus: AbstractStimulus, w: Any) -> np.ndarray:
-    shape = stimulus.shape
-    expected = f"finite numbers whose last axes are the pixels {shape}"
-    array = finite_array("mean_gated_input", "w", np.asarray(w), expected).astype(float)
-    if array.ndim < len(shape) or array.shape[array.ndim - len(shape) :] != shape:
-        raise setting_error("mean_gated_input", "w", f"shape {array.shape}", expected)
-    pixels = tuple(range(array.ndim - len(shape), array.ndim))
-    if np.any(np.all(array == 0, axis=pixels)):
-        raise setting_error("mean_gated_input", "w", "a field of zeros", "different from 0 (f jumps there)")
-    return array
 
 
 # Exact ---------------------------------------------------------------------------------------------------------------

@@ -3,7 +3,8 @@
 from .fold import Fold
 from .gate_attractors import GateAttractors
 from .heavy_tails import HeavyTails
+from .objective import WhatANeuronMaximises
 
-BEYOND = (Fold, GateAttractors, HeavyTails)
+BEYOND = (WhatANeuronMaximises, Fold, GateAttractors, HeavyTails)
 
-__all__ = ["BEYOND", "Fold", "GateAttractors", "HeavyTails"]
+__all__ = ["BEYOND", "Fold", "GateAttractors", "HeavyTails", "WhatANeuronMaximises"]
