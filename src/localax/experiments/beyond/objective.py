@@ -22,6 +22,7 @@ from ..experiment import AbstractExperiment, AbstractMeasured
 from ..toolkit.checks import even
 from ..toolkit.neuron import neuron, orbit
 from ..toolkit.populations import largest, share
+from ..toolkit.presets import by_preset
 from ..toolkit.seeds import seed_from
 from ..toolkit.single_neurons import centred
 from ..toolkit.sources import DERIVED
@@ -71,9 +72,8 @@ MAXIMUM = Rule(
     fails={"settled": 0.5},
 )
 BEST = Rule(
-    f"J of the flat field, of a wave, of one pixel and of the best field behind one pixel's gate at most "
-    f"{SLACK:.1%} above "
-    "that of {all:.0%} of the trained fields; in part: of {most:.0%}",
+    f"J of the flat field, of a wave, of one pixel and of the best field behind one pixel's gate at most {SLACK:.1%} "
+    "above that of {all:.0%} of the trained fields; in part: of {most:.0%}",
     lambda n, t: n.unbeaten >= t.all,
     partly=lambda n, t: n.unbeaten >= t.most,
     thresholds={"all": 0.99, "most": 0.75},
@@ -103,8 +103,7 @@ CRITERIA = Rule(
 )
 ASCENT = Rule(
     "no step lowers J by more than {rounding:g}, and the fields it ends at have an overlap of {alike:g} with those "
-    "that "
-    "training ends at, in the median and up to shift and sign; in part: no step lowers J",
+    "that training ends at, in the median and up to shift and sign; in part: no step lowers J",
     lambda n, t: n.fall < t.rounding and n.overlap >= t.alike,
     partly=lambda n, t: n.fall < t.rounding,
     thresholds={"rounding": 1e-9, "alike": 0.95},
@@ -401,8 +400,7 @@ class Measured(AbstractMeasured):
             reported="derived",
             numbers=[Number("exact", self.ring.gap), largest("sampled", [f.gap.max() for f in self.found])],
             said=f"largest gap {{exact:.1e}} on a ring of {RING} spins where descent without noise ends, and "
-            f"{{sampled:.1f}} "
-            "standard errors on sampled laws",
+            "{sampled:.1f} standard errors on sampled laws",
             basis=f"{self._basis}; {self.experiment.samples:,} fresh samples a class",
             expected=by_theory("holds", "the minimum of a parabola in the height"),
         )
@@ -457,7 +455,7 @@ class Measured(AbstractMeasured):
                 largest("change", change),
             ],
             said=f"median N IPR and excess kurtosis, without and with the scale: {shown}; a change of "
-            f"{{change:.1%}} at most",
+            "{change:.1%} at most",
             basis=self._basis,
             expected=by_theory("holds", "f(w) is multiplied by the mean of the scale, the covariance stays"),
         )
@@ -467,8 +465,7 @@ class Measured(AbstractMeasured):
         shown = "; ".join(f"{side}: {self._by_start(side)}" for side in SIDES)
         return CRITERIA.claim(
             "Neurons become local where one pixel's gate guarantees more than any Gaussian field, and not where "
-            "the flat "
-            "field is stable.",
+            "the flat field is stable.",
             source=SOURCE,
             reported="the first is a bound on J, the second Eq. 5 of the paper at the flat field",
             numbers=shares,
@@ -492,18 +489,15 @@ class Measured(AbstractMeasured):
                 share("same", self.ring.same()),
             ],
             said="largest fall of J in a step {fall:.1e}; overlap with the trained fields {overlap:.3f} in the "
-            "median where "
-            f"the pixel wins; on the ring of {RING} spins {{same:.0%}} of the starts lead descent and iteration to "
+            f"median where the pixel wins; on the ring of {RING} spins {{same:.0%}} of the starts lead descent and iteration to "
             "one field",
             basis=f"{self._basis}; {ASCENT_SAMPLES:,} samples with their orbits behind each sampled ascent",
             expected=as_measured("holds"),
         )
 
     def _sooner_or_later(self) -> Expected:
-        short = self.experiment == self.experiment.quick()
-        return as_measured(
-            "holds in part" if short else "holds", "the longer the training, the fewer are left at saddles"
-        )
+        why = "the longer the training, the fewer are left at saddles"
+        return by_preset(self.experiment, quick="holds in part", paper="holds", why=why)
 
     def _pairs(self) -> list[tuple[Found, Found]]:
         """Laws without and with a scale."""
@@ -567,18 +561,13 @@ class Measured(AbstractMeasured):
         shares = [f"{which.mean():.0%}" if which.size else "none" for which in (inside, outside, between)]
         return (
             "The height of a ReLU's field can be chosen after its direction, and what is left of the loss is 1/2 - "
-            "J^2/4 with "
-            "J = C/sqrt(1 + r): Geary's ratio C = E|S|/sd(S) of the projection S of class 1, and the ratio r of "
-            "the variances "
-            "of the two classes. A neuron trades one against the other. Spread fields have the lowest r, and C of "
-            "a Gaussian; "
-            "on pixels near +-1 a local field has a higher C, which pays for its r. The kurtosis of a pixel does "
-            "not decide: a "
-            "random scale per sample changes it at will, multiplies every C by one number and leaves the "
-            "landscape. Localized "
-            f"neurons: {shares[0]} where one pixel's gate alone guarantees more than every Gaussian field has, "
-            f"{shares[1]} "
-            f"where the flat field is stable under Eq. 5, {shares[2]} between the two."
+            "J^2/4 with J = C/sqrt(1 + r): Geary's ratio C = E|S|/sd(S) of the projection S of class 1, and the ratio "
+            "r of the variances of the two classes. A neuron trades one against the other. Spread fields have the "
+            "lowest r, and C of a Gaussian; on pixels near +-1 a local field has a higher C, which pays for its r. The "
+            "kurtosis of a pixel does not decide: a random scale per sample changes it at will, multiplies every C by "
+            f"one number and leaves the landscape. Localized neurons: {shares[0]} where one pixel's gate alone "
+            f"guarantees more than every Gaussian field has, {shares[1]} where the flat field is stable under Eq. 5, "
+            f"{shares[2]} between the two."
         )
 
 
