@@ -350,7 +350,9 @@ class Measured(AbstractMeasured):
 
     def figures(self) -> tuple[Figure, ...]:
         measured = {one.name: one.points for one in self.noise}
-        foretold = {f"{one.name}, theory": (one.batches, one.foretold, None) for one in self.students}
+        foretold = {
+            f"{one.name}, theory": (one.batches, one.foretold, None) for one in self.noise if one.foretold is not None
+        }
         axes = {"xlabel": "batch", "logx": True, "logy": True}
         noise = Scatter("noise of the gradient", measured, ylabel="median difference / mean", **axes)
         theoretical = Scatter("theory, no samples", foretold, ylabel="median difference / mean", joined=True, **axes)

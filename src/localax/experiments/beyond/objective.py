@@ -489,8 +489,8 @@ class Measured(AbstractMeasured):
                 share("same", self.ring.same()),
             ],
             said="largest fall of J in a step {fall:.1e}; overlap with the trained fields {overlap:.3f} in the "
-            f"median where the pixel wins; on the ring of {RING} spins {{same:.0%}} of the starts lead descent and iteration to "
-            "one field",
+            f"median where the pixel wins; on the ring of {RING} spins {{same:.0%}} of the starts lead descent and "
+            "iteration to one field",
             basis=f"{self._basis}; {ASCENT_SAMPLES:,} samples with their orbits behind each sampled ascent",
             expected=as_measured("holds"),
         )
