@@ -26,8 +26,8 @@ def about_the_claims(preset: str) -> About:
         "That is a rule for one neuron: units that share a task interact, and ten of them can do the opposite "
         "(figure 7).",
         "A paper and its working notes say when and why fields become local. Here their figures and claims are run "
-        f"with the preset “{preset}”: each claim is measured, and a stated rule decides. Where a source is misprinted, "
-        "the printed and the right setting stand side by side.",
+        f"with the preset “{preset}”, and so is what goes beyond them: each claim is measured, and a stated rule "
+        "decides. Where a source is misprinted, the printed and the right setting stand side by side.",
         QUESTION,
     )
 
@@ -49,6 +49,12 @@ QUESTION = (
         r"\varphi(a) - \frac{1}{2}\left(\Sigma_0 + \Sigma_1\right) w, \quad a = \frac{\Sigma_1 w}"
         r"{\sqrt{w^\top \Sigma_1 w}}$$ where the amplifier $\varphi$ depends on the law of one pixel alone. For "
         r"Gaussian pixels it is a straight line, $\varphi(a) = \sqrt{2/\pi}\; a$.",
+    ),
+    (
+        "The objective",
+        r"The height of a field can be chosen after its direction. What is left of the loss is exactly $$\frac{1}{2} - "
+        r"\frac{J^2}{4}, \quad J = \frac{C}{\sqrt{1 + r}}$$ with Geary’s ratio $C$, the mean of $|w^\top x|$ over its "
+        r"standard deviation where $y = 1$, and the ratio $r$ of the variances of $w^\top x$ for the two laws.",
     ),
     (
         "The measure",
