@@ -16,7 +16,7 @@ from ._dominance import (
 from ._estimate import Estimate
 from ._gated_input import mean_gated_input
 from .flows import effective_flow, exact_flow
-from .steady import critical_gain, critical_k, flat_growth_rates, localized_attractor
+from .steady import critical_gain, critical_k, exact_growth_rates, flat_growth_rates, localized_attractor
 
 __all__ = [
     "Amplifier",
@@ -31,6 +31,7 @@ __all__ = [
     "dominance",
     "effective_flow",
     "exact_flow",
+    "exact_growth_rates",
     "flat_growth_rates",
     "flows",
     "gabor_candidates",
