@@ -18,13 +18,14 @@ import numpy as np
 from scipy.special import gammaln
 
 from ..._errors import setting_error
-from ..._math import hermite_coefficients, normal_nodes, spectrum
+from ..._math import hermite_coefficients, spectrum
 from ...stimuli import AbstractCopula, AbstractStimulus, Task, checked_stimulus
 from .._estimate import Estimate, Mean, batches, draw, exactly
 from .._float64 import in_float64
+from ._zero_sum import sum_law
 
-LINES = 26
-"""Graphs of up to so many lines: with 28 nothing changes in the fifth digit up to gain 1."""
+LINES = 24
+"""Graphs of up to so many lines: with 28 nothing changes in the fourth digit up to gain 1."""
 FAR = 1e-8
 """Correlations below this are left out."""
 PLACES = 2**17
@@ -36,10 +37,11 @@ PAIRS = tuple(itertools.combinations(range(4), 2))
 def summed_cumulant(stimulus: AbstractStimulus, *, samples: int = 2**20, seed: int = 0) -> Estimate:
     """K4, the fourth cumulant of the sum of all pixels over their number, of a shift-invariant ``stimulus``.
 
-    Independent pixels have their own fourth cumulant; in units of l_0^3, l_0 the variance of the sum per pixel, K4 takes
-    the place of the excess kurtosis at large N. By the series above for copulas on rings, and on tori where the latent
-    correlation is a product; the error is what its last terms leave open. Exact for elliptical laws and few states; else
-    from ``samples`` drawn with ``seed``, whose error is honest only where the eighth moment is finite.
+    Independent pixels have their own fourth cumulant; in units of l_0^3, l_0 the variance of the sum per pixel, K4
+    takes the place of the excess kurtosis at large N. By the series above for copulas on rings, and on tori where the
+    latent correlation is a product; the error is what its last terms leave open. Exact for elliptical laws, Ising rings
+    and few states; else from ``samples`` drawn with ``seed``, whose error is honest only where the eighth moment is
+    finite.
     """
     checked_stimulus("summed_cumulant", stimulus)
     if not stimulus.shift_invariant or not stimulus.sign_symmetric:
@@ -47,7 +49,7 @@ def summed_cumulant(stimulus: AbstractStimulus, *, samples: int = 2**20, seed: i
         raise setting_error("summed_cumulant", "stimulus", type(stimulus).__name__, expected)
     single, factor = stimulus.multiple_of()
     found = _cumulant(single, samples, seed)
-    return Estimate(factor**4 * found.value, factor**4 * found.standard_error)
+    return Estimate(np.asarray(factor**4 * found.value), np.asarray(factor**4 * found.standard_error))
 
 
 def _cumulant(stimulus: AbstractStimulus, samples: int, seed: int) -> Estimate:
@@ -57,16 +59,17 @@ def _cumulant(stimulus: AbstractStimulus, samples: int, seed: int) -> Estimate:
     row = _along_a_side(stimulus) if isinstance(stimulus, AbstractCopula) else None
     if row is not None and isinstance(stimulus, AbstractCopula) and stimulus.marginal.atoms() is None:
         return _series(stimulus, row)
-    law = stimulus.support()
+    law = sum_law(stimulus)
     if law is not None:
-        return exactly(law.probabilities @ law.states.sum(1) ** 4 / size - 3 * size * variance**2)
+        return exactly(law[1] @ law[0] ** 4 / size - 3 * size * variance**2)
     mean = Mean()
     for index, n in batches(samples, size):
         # S^2 has a known mean, which takes most of the noise out: for a Gaussian S^4 - 6 S^2 is fourth order.
         s = np.asarray(draw(stimulus, seed, 0, index, n)).sum(1) / math.sqrt(size * variance)
         mean.add(s**4 - 6 * (s**2 - 1) - 3)
     found = mean.estimate()
-    return Estimate(size * variance**2 * found.value, size * variance**2 * found.standard_error)
+    scale = size * variance**2
+    return Estimate(np.asarray(scale * found.value), np.asarray(scale * found.standard_error))
 
 
 @in_float64
@@ -74,8 +77,9 @@ def edgeworth_growth_rates(task: Task) -> np.ndarray:
     """Growth rates at the flat fixed point of the true flow to first order in 1/N, of waves long against lengthscales.
 
     By an Edgeworth expansion of :func:`exact_growth_rates`: with C = K4/(N l_0^2) of a class, its part of the drive
-    of wave k is l_ck (1 - C (1/8 + 3/8))/sqrt(N l_c0) and its E|S| smaller by C/24 than a Gaussian's. For labels 0 and 1
-    wave k grows if -C/3 > (r_k - r_0)/(1 + r_0). Shaped and ordered like :func:`flat_growth_rates`; ``task``: as there,
+    of wave k is l_ck (1 - 3 C/8)/sqrt(N l_c0) and its E|S| smaller by C/24 than a Gaussian's. For labels 0 and 1
+    wave k grows if -C/3 > (r_k - r_0)/(1 + r_0). For sums with a density: on pixels +-s, where these lie on a lattice,
+    E|S| has another term of this order. Shaped and ordered like :func:`flat_growth_rates`; ``task``: as there,
     of sign-symmetric classes.
     """
     if not isinstance(task, Task) or task.labels is None or not task.shift_invariant or not task.sign_symmetric:
@@ -156,6 +160,7 @@ def _graphs(lines: int) -> tuple[np.ndarray, np.ndarray]:
     return graphs[first], count.astype(float)
 
 
+@functools.cache
 def _compositions(total: int, parts: int) -> np.ndarray:
     """All ways to write a total as an ordered sum of so many numbers >= 0."""
     if parts == 1:

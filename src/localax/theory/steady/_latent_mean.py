@@ -149,13 +149,12 @@ def _controls(law: Law, spread: tuple[float, ...], z: Samples, shape: tuple[int,
     square = z**2 - law.variance
     whole = jnp.mean(square, 1, keepdims=True)
     steep = jnp.mean(dx - law.slope - law.bend * square, 1, keepdims=True)
-    pairs = [power[:, i] * power[:, j] - (spread[i] if i == j else 0) for i in range(len(spread)) for j in range(i + 1)]
+    one, two = np.tril_indices(len(spread))
+    pairs = power[:, one] * power[:, two] - np.where(one == two, np.array(spread)[one], 0)
     extra = (jnp.abs(other) ** 2 - law.rest) / size
     mixed = jnp.real(jnp.conj(own) * other[:, 1:]) / size
     wholes = [whole, whole**2 - law.whole, power * whole - 2 * law.power / size**2]
-    return jnp.concatenate(
-        [jnp.ones_like(whole), power, jnp.stack(pairs, 1), *wholes, steep, power * steep, extra, mixed], axis=1
-    )
+    return jnp.concatenate([jnp.ones_like(whole), power, pairs, *wholes, steep, power * steep, extra, mixed], axis=1)
 
 
 def _half_waves(x: Samples, shape: tuple[int, ...]) -> Any:
@@ -263,7 +262,14 @@ Terms = Callable[[Law, Samples, tuple[int, ...], tuple[Any, ...]], Any]
 
 @functools.partial(jax.jit, static_argnames=("terms", "spread", "shape", "n"))
 def _sums(
-    law: Law, key: Key, given: tuple[Any, ...], *, terms: Terms, spread: tuple[float, ...], shape: tuple[int, ...], n: int
+    law: Law,
+    key: Key,
+    given: tuple[Any, ...],
+    *,
+    terms: Terms,
+    spread: tuple[float, ...],
+    shape: tuple[int, ...],
+    n: int,
 ) -> tuple[Any, ...]:
     """What a regression of the terms on the controls needs of a chunk of samples, and its largest term.
 

@@ -1,8 +1,8 @@
-"""What a flat field sees of a class: the power of every wave where the pixels add up to 0, and the mean size of the sum.
+"""What a flat field sees of a class: the power of waves where the pixels add up to 0, and the mean size of that sum.
 
-With S = sum_i X_i and X_k = sum_j X_j exp(2 pi i jk/N), these are A_k = p_S(0) E(|X_k|^2 | S = 0) and B = E|S|. How they
-are found depends on what a law knows of itself: in closed form, by counting states, from the latent field of a copula,
-or from samples whose sum is nearly 0.
+With S = sum_i X_i and X_k = sum_j X_j exp(2 pi i jk/N), these are A_k = p_S(0) E(|X_k|^2 | S = 0) and B = E|S|. How
+they are found depends on what a law knows of itself: in closed form, by counting states, from the latent field of a
+copula, or from samples whose sum is nearly 0.
 """
 
 import math
@@ -86,7 +86,8 @@ def _elliptical(stimulus: AbstractStimulus) -> ZeroSum:
 
 def _states(stimulus: AbstractStimulus) -> ZeroSum:
     law, step = stimulus.support(), spacing(stimulus)
-    assert law is not None and step is not None
+    assert law is not None
+    assert step is not None
     total = law.states.sum(1)
     axes = tuple(range(1, 1 + len(stimulus.shape)))
     power = np.abs(np.fft.fftn(law.states.reshape(-1, *stimulus.shape), axes=axes)) ** 2
@@ -95,27 +96,48 @@ def _states(stimulus: AbstractStimulus) -> ZeroSum:
 
 
 def _ising(stimulus: AbstractStimulus) -> ZeroSum:
-    """By transfer matrices: E[X_0 X_j exp(itS)] at N + 1 angles gives P(S = s) and E[X_0 X_j | S = 0] exactly.
+    """E[X_0 X_j | S = 0] P(S = 0) is the mean of E[X_0 X_j exp(itS)] over the angles."""
+    powers, chances = _turned(stimulus)
+    n, flip = len(powers) - 1, np.array([1.0, -1.0])
+    pairs = np.stack([np.einsum("tij,j,tji,i->t", powers[j], flip, powers[n - j], flip) for j in range(n)])
+    row = np.mean(pairs, axis=1).real / _whole(stimulus) if n % 2 == 0 else np.zeros(n)
+    return _exactly(n * spectrum(row) / 2, float(chances @ np.abs(np.arange(-n, n + 1, 2))))
 
-    M = T diag(e^it, e^-it), T = [[e^J, e^-J], [e^-J, e^J]]; S/2 takes N + 1 neighbouring values.
+
+def _turned(stimulus: AbstractStimulus) -> tuple[list[np.ndarray], np.ndarray]:
+    """Powers of the transfer matrix at N + 1 angles, and the chances of the sums -N, -N + 2, ..., N that follow.
+
+    M = T diag(e^it, e^-it), T = [[e^J, e^-J], [e^-J, e^J]]/(2 cosh J); tr M^N is E exp(itS) up to a constant.
     """
     n, coupling = math.prod(stimulus.shape), stimulus.ising_coupling()
     assert coupling is not None
     angle = np.pi * np.arange(n + 1) / (n + 1)
     turn = np.exp(1j * angle)[:, None] ** np.array([1, -1])
-    matrix = np.exp(coupling * np.array([[1, -1], [-1, 1]]) - abs(coupling)) * turn[:, None, :]
-    matrix = matrix / (2 * math.cosh(coupling) * math.exp(-abs(coupling)))
+    strength = np.exp(-2 * abs(coupling))
+    bond = np.where(np.eye(2) == (coupling > 0), 1, strength) / (1 + strength)
+    matrix = bond * turn[:, None, :]
     powers = [np.broadcast_to(np.eye(2, dtype=complex), matrix.shape)]
     for _ in range(n):
         powers.append(powers[-1] @ matrix)
-    flip = np.array([1.0, -1.0])
-    pairs = np.stack([np.einsum("tij,j,tji,i->t", powers[j], flip, powers[n - j], flip) for j in range(n)])
-    plain = np.trace(powers[n], axis1=1, axis2=2)
-    total = 1 + math.tanh(coupling) ** n
+    characteristic = np.trace(powers[n], axis1=1, axis2=2) / _whole(stimulus)
     sums = np.arange(-n, n + 1, 2)
-    chance = (plain @ np.exp(-1j * np.outer(angle, sums))).real / (n + 1) / total
-    row = np.mean(pairs, axis=1).real / total if n % 2 == 0 else np.zeros(n)
-    return _exactly(n * spectrum(row) / 2, float(chance @ np.abs(sums)))
+    return powers, (characteristic @ np.exp(-1j * np.outer(angle, sums))).real / (n + 1)
+
+
+def _whole(stimulus: AbstractStimulus) -> float:
+    """tr T^N = 1 + tanh^N J."""
+    coupling = stimulus.ising_coupling()
+    assert coupling is not None
+    return 1 + math.tanh(coupling) ** math.prod(stimulus.shape)
+
+
+def sum_law(stimulus: AbstractStimulus) -> tuple[np.ndarray, np.ndarray] | None:
+    """Values and chances of the sum of all pixels, for an Ising ring and for laws of few states; else None."""
+    if stimulus.ising_coupling() is not None:
+        chances = _turned(stimulus)[1]
+        return np.arange(1 - len(chances), len(chances), 2.0), chances
+    law = stimulus.support()
+    return None if law is None else (law.states.sum(1), law.probabilities)
 
 
 # From samples ---------------------------------------------------------------------------------------------------------
@@ -140,7 +162,11 @@ def _sampled(stimulus: AbstractStimulus, plan: Plan) -> ZeroSum:
         s = x.sum(axes)
         near = window(s / width) / width if step is None else (np.abs(s) < 1e-6 * step) / step
         terms = np.abs(np.fft.fftn(x, axes=axes)) ** 2 * near.reshape(-1, *(1,) * len(axes))
-        total, square, cross = total + terms.sum(0), square + (terms**2).sum(0), cross + np.tensordot(np.abs(s), terms, 1)
+        total, square, cross = (
+            total + terms.sum(0),
+            square + (terms**2).sum(0),
+            cross + np.tensordot(np.abs(s), terms, 1),
+        )
         size, size_square = size + np.abs(s).sum(), size_square + (s**2).sum()
     power, size = total / samples, float(size.flat[0]) / samples
     bias = 0.0 if step is not None else 0.3125 * samples ** (6 * EXPONENT)
