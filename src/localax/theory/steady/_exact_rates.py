@@ -89,9 +89,9 @@ def growth_quotient(
     """How fast a wave of a given size grows under the true flow on a flat field that has found its height under it.
 
     With F the flow and v a cosine of frequency ``mode``, (row, column) on a torus: <v, F(w)>/<v, w> at
-    w = c (1 + eps v) with c such that <1, F(w)> = 0, the mean over the cosine and the sine. ``eps``: sizes of the wave in
-    units of the height, between -1 and 1 and not 0; one number or an array, whose shape the result has. As eps goes to
-    0 this is the entry of :func:`exact_growth_rates`, where that exists: not on pixels +-s, whose f jumps. Exact (by
+    w = c (1 + eps v) with c such that <1, F(w)> = 0, the mean over the cosine and the sine. ``eps``: sizes of the wave
+    in units of the height, between -1 and 1 and not 0; one number or an array, whose shape the result has. As eps goes
+    to 0 this is the entry of :func:`exact_growth_rates`, where that exists: not on pixels +-s, whose f jumps. Exact (by
     transfer matrices, with their error) on Ising rings, for laws of few states and elliptical ones, given the latent
     field for copulas, else from ``samples`` drawn with ``seed``. ``task``: as there.
     """
