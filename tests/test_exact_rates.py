@@ -24,6 +24,7 @@ from localax.theory.steady import (
     critical_value,
     edgeworth_growth_rates,
     exact_critical_value,
+    exact_flat_height,
     exact_growth_rates,
     flat_growth_rates,
     growth_quotient,
@@ -184,6 +185,7 @@ def test_spins_by_counting():
     power = (weight * (total == 0)) @ waves / 2
     truth = power * (l0[0] + l1[0]) / (weight @ np.abs(total)) - (l0 + l1) / 2
     assert np.allclose(exact_growth_rates(task).value, truth)
+    assert float(exact_flat_height(task).value) == pytest.approx(weight @ np.abs(total) / (6 * (l0[0] + l1[0])))
     v = np.cos(2 * np.pi * np.arange(6) / 6)
     quotients = []
     for wave in (v, np.sin(2 * np.pi * np.arange(6) / 6)):

@@ -2,7 +2,7 @@
 
 from ._branches import Branch, SteadyState, continue_branch, steady_state
 from ._cumulants import edgeworth_growth_rates, summed_cumulant
-from ._exact_rates import exact_critical_value, exact_growth_rates, growth_quotient
+from ._exact_rates import exact_critical_value, exact_flat_height, exact_growth_rates, growth_quotient
 from ._fixed_points import (
     LocalizedAttractor,
     ModeFixedPoints,
@@ -33,6 +33,7 @@ __all__ = [
     "critical_value",
     "edgeworth_growth_rates",
     "exact_critical_value",
+    "exact_flat_height",
     "exact_growth_rates",
     "flat_growth_rates",
     "flat_height",

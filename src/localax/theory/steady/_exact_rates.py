@@ -49,8 +49,7 @@ def exact_growth_rates(task: Task, *, samples: int = 2**16, seed: int = 0) -> Es
     """
     shares, labels = _checked(task, "exact_growth_rates")
     modes = np.stack([spectrum(s.covariance()) for s in task.stimuli])
-    found = [zero_sum(s, Plan(samples, seed, c)) if labels[c] else None for c, s in enumerate(task.stimuli)]
-    drive = [(p * y, one) for p, y, one in zip(shares, labels, found, strict=True) if one is not None]
+    drive = [(w, zero_sum(s, Plan(samples, seed, c))) for c, (w, s) in enumerate(_labelled(task)) if w]
     total = sum(weight * one.size for weight, one in drive)
     if not total > 0:
         raise _unbalanced("exact_growth_rates", labels)
@@ -65,6 +64,29 @@ def exact_growth_rates(task: Task, *, samples: int = 2**16, seed: int = 0) -> Es
     error = 2 * damping / total * np.sqrt(np.maximum(variance, 0))
     rates.flat[0], error.flat[0] = -damping, 0.0
     return Estimate(rates, error)
+
+
+@in_float64
+def exact_flat_height(task: Task, *, samples: int = 2**16, seed: int = 0) -> Estimate:
+    """The weight of every pixel at the flat fixed point of the true flow.
+
+    ``task``, ``samples`` and ``seed``: as in :func:`exact_growth_rates`.
+    """
+    shares, labels = _checked(task, "exact_flat_height")
+    flat = np.array([np.sum(s.covariance()) for s in task.stimuli])
+    drawn = [(w, zero_sum(s, Plan(samples, seed, c))) for c, (w, s) in enumerate(_labelled(task)) if w]
+    total = sum(weight * one.size for weight, one in drawn)
+    if not total > 0:
+        raise _unbalanced("exact_flat_height", labels)
+    scale = math.prod(task.shape) * float(shares @ flat)
+    error = math.sqrt(sum(weight**2 * one.size_variance for weight, one in drawn))
+    return Estimate(np.array(total / scale), np.array(error / scale))
+
+
+def _labelled(task: Task) -> list[tuple[float, AbstractStimulus]]:
+    """Share times label of every class, and its law."""
+    weights = np.asarray(task.proportions) * np.asarray(task.labels, float)
+    return list(zip(weights.tolist(), task.stimuli, strict=True))
 
 
 def _checked(task: Any, asker: str) -> tuple[np.ndarray, np.ndarray]:
@@ -101,9 +123,7 @@ def growth_quotient(
         raise setting_error("growth_quotient", "eps", eps, "numbers between -1 and 1, not 0")
     waves, flat = _waves(task.shape, mode), np.ravel(sizes)
     modes = np.stack([spectrum(s.covariance()) for s in task.stimuli])
-    plans = (Plan(samples, seed, c) for c in range(len(labels)))
-    drawn = zip(task.stimuli, plans, shares * labels, strict=True)
-    found = [(weight, _moved(s, flat, waves, plan)) for s, plan, weight in drawn if weight]
+    found = [(w, _moved(s, flat, waves, Plan(samples, seed, c))) for c, (w, s) in enumerate(_labelled(task)) if w]
     mean = sum((weight * one.mean for weight, one in found), np.zeros(2 * flat.size))
     power, total = np.split(mean, 2)
     if not np.all(total > 0):
