@@ -68,6 +68,8 @@ class Law(NamedTuple):
     """Places of the controls in the half spectrum, flattened."""
     power: Any
     """Mean powers of these waves."""
+    powers: Any
+    """Mean powers of all waves of the half spectrum."""
     rest: Any
     """Mean powers, flat first, of what m adds to its linear part."""
     whole: Any
@@ -92,7 +94,8 @@ def _law(stimulus: AbstractCopula) -> tuple[Law, tuple[float, ...]]:
     own, places, spread = _strongest(modes)
     law = Law(
         stimulus.latent.field, stimulus.marginal, tau, variance, first / math.sqrt(variance),
-        third / (2 * variance**1.5), places, size * modes.ravel()[own], size * rest.ravel()[np.append(0, own)],
+        third / (2 * variance**1.5), places, size * modes.ravel()[own],
+        size * modes[..., : modes.shape[-1] // 2 + 1].ravel(), size * rest.ravel()[np.append(0, own)],
         2 * np.mean(covariance**2),
     )  # fmt: skip
     return law, spread
@@ -113,14 +116,14 @@ def _rest_covariance(values: np.ndarray, weight: np.ndarray, correlation: np.nda
 def _strongest(modes: np.ndarray) -> tuple[np.ndarray, np.ndarray, tuple[float, ...]]:
     """The strongest waves, one of each pair of mirror images: their places in the spectrum and in the half of it."""
     index, sides = np.indices(modes.shape).reshape(modes.ndim, -1), np.array(modes.shape)[:, None]
-    mirror = np.ravel_multi_index(tuple(-index % sides), modes.shape)
+    mirror = np.asarray(np.ravel_multi_index(tuple(-index % sides), modes.shape))
     own = np.arange(modes.size)
     inside = (index[-1] <= modes.shape[-1] // 2) & (modes.ravel() > 1e-6 * modes.max())
     single = inside & ((own <= mirror) | (index[-1][mirror] > modes.shape[-1] // 2))
     chosen = np.flatnonzero(single)
     chosen = chosen[np.argsort(-modes.ravel()[chosen], kind="stable")][:WAVES]
     half = (*modes.shape[:-1], modes.shape[-1] // 2 + 1)
-    places = np.ravel_multi_index(tuple(index[:, chosen]), half)
+    places = np.asarray(np.ravel_multi_index(tuple(index[:, chosen]), half))
     return chosen, places, tuple(2.0 if mirror[c] == c else 1.0 for c in chosen)
 
 
@@ -224,9 +227,12 @@ def _power_terms(law: Law, z: Samples, shape: tuple[int, ...], given: tuple[Any,
     del given
     t = _root(law, z, 1)
     x, dx = jax.jvp(law.map.from_normal, (z + t[:, None],), (jnp.ones_like(z),))
-    density = _density(law, t) / jnp.maximum(jnp.sum(dx, 1), 1e-30)
+    density = (_density(law, t) / jnp.maximum(jnp.sum(dx, 1), 1e-30))[:, None]
     power = jnp.abs(_half_waves(x, shape)) ** 2
-    return jnp.concatenate([power * density[:, None], _mean_size(law, z, t)[:, None]], 1)
+    # Every wave is its own best control: what a linear map would give, less its mean.
+    linear = jnp.abs(_half_waves(z, shape)) ** 2 - jnp.asarray(law.powers, z.dtype)
+    share = jnp.asarray(law.slope / (law.tau * math.sqrt(2 * math.pi) * z.shape[1]), z.dtype)
+    return jnp.concatenate([power * density - share * linear, _mean_size(law, z, t)[:, None]], 1)
 
 
 def _moved_terms(law: Law, z: Samples, shape: tuple[int, ...], given: tuple[Any, ...]) -> Float[Array, "n terms"]:
@@ -293,7 +299,8 @@ def _averages(stimulus: AbstractCopula, terms: Terms, given: tuple[Any, ...], pl
     law, spread = _law(stimulus)
     pixels = math.prod(stimulus.shape)
     n = min(checked_count("theory", plan.samples, 200), max(CHUNK // pixels, 16))
-    sums, largest, count = [0.0] * 4, 0.0, -(-plan.samples // n)
+    sums: list[Any] = [0.0] * 4
+    largest, count = 0.0, -(-plan.samples // n)
     key = jax.random.fold_in(jax.random.key(plan.seed), plan.stream)
     for index in range(count):
         *found, top = _sums(
@@ -301,13 +308,15 @@ def _averages(stimulus: AbstractCopula, terms: Terms, given: tuple[Any, ...], pl
         )
         sums = [a + np.asarray(b) for a, b in zip(sums, found, strict=True)]
         largest = max(largest, float(top))
-    known = largest < HEAVIEST * np.sum(np.abs(sums[1][0, : sums[1].shape[1] // 2]))
-    found = _regressed(*sums, _partners(sums[1].shape[1], bool(given)), n * count)
+    moments = sums[1]
+    known = largest < HEAVIEST * np.sum(np.abs(moments[0, : moments.shape[1] // 2]))
+    found = _regressed(sums, _partners(moments.shape[1], bool(given)), n * count)
     return found if known else found._replace(variance=np.full(found.variance.shape, np.nan))
 
 
-def _regressed(gram: Any, moments: Any, squares: Any, crossed: Any, partners: np.ndarray, count: int) -> Averages:
+def _regressed(sums: list[Any], partners: np.ndarray, count: int) -> Averages:
     """The means at controls of 0, by least squares; controls that are multiples of others drop out."""
+    gram, moments, squares, crossed = sums
     scale = 1 / np.sqrt(np.maximum(np.diag(gram), 1e-300))
     inverse = np.linalg.pinv(gram * np.outer(scale, scale), rcond=1e-10, hermitian=True) * np.outer(scale, scale)
     weights = inverse @ moments
