@@ -5,4 +5,4 @@ from .exact_threshold import ExactThreshold
 
 BEYOND: tuple[type[AbstractExperiment], ...] = (ExactThreshold,)
 
-__all__ = ["BEYOND"]
+__all__ = ["BEYOND", "ExactThreshold"]

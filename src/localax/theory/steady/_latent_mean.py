@@ -311,7 +311,8 @@ def _averages(stimulus: AbstractCopula, terms: Terms, given: tuple[Any, ...], pl
     moments = sums[1]
     known = largest < HEAVIEST * np.sum(np.abs(moments[0, : moments.shape[1] // 2]))
     found = _regressed(sums, _partners(moments.shape[1], bool(given)), n * count)
-    return found if known else found._replace(variance=np.full(found.variance.shape, np.nan))
+    variance = found.variance if known else np.full(found.variance.shape, np.nan)
+    return Averages(found.mean, variance, found.covariance)
 
 
 def _regressed(sums: list[Any], partners: np.ndarray, count: int) -> Averages:
