@@ -161,7 +161,7 @@ class Hidden(AbstractStimulus):
         return self.inner.marginal
 
 
-def hidden(inner: Gaussian) -> Hidden:
+def hidden(inner) -> Hidden:
     return Hidden(5, inner)  # pyright: ignore[reportCallIssue] (its marginal is a property)
 
 
