@@ -77,6 +77,14 @@ CALLS: dict[str, Callable[[], object]] = {
     "critical_gain": lambda: theory.critical_gain(1, 3, 40),
     "critical_k": lambda: theory.critical_k(1, 3, 40),
     "critical_value": lambda: steady.critical_value(nlgp, 1e-3, 100),
+    "exact_growth_rates": lambda: theory.exact_growth_rates(nlgp(1.0), samples=512),
+    "exact_flat_height": lambda: steady.exact_flat_height(SPINS),
+    "growth_quotient": lambda: steady.growth_quotient(SPINS, 0.3),
+    "exact_critical_value": lambda: steady.exact_critical_value(
+        lambda s: lx.Task([Gaussian(N, 0.9), Gaussian(N, s)], [0, 1]), 0.5, 1.2
+    ),
+    "edgeworth_growth_rates": lambda: steady.edgeworth_growth_rates(GAUSS),
+    "summed_cumulant": lambda: steady.summed_cumulant(SPINS.stimuli[1]),
     "flat_growth_rates": lambda: theory.flat_growth_rates(nlgp(1.0)),
     "flat_height": lambda: steady.flat_height(nlgp(1.0)),
     "flat_is_unstable": lambda: float(steady.flat_is_unstable(nlgp(1.0))),

@@ -112,10 +112,15 @@ def _hermite_functions(terms: int) -> np.ndarray:
     return np.stack(rows)
 
 
+def hermite_coefficients(values: Float[np.ndarray, " nodes"], terms: int = 400) -> Float[np.ndarray, " terms"]:
+    """Coefficients of T(Z) in the normalised Hermite polynomials, given T at the normal nodes."""
+    z, w = normal_nodes()
+    return _hermite_functions(terms) @ (values * w * np.exp(z**2 / 4))
+
+
 def hermite_powers(values: Float[np.ndarray, " nodes"], terms: int = 400) -> Float[np.ndarray, " terms"]:
     """Power of T(Z) in each Hermite degree, given T at the normal nodes: Cov[T(Z), T(Z')] = sum_m c_m r^m."""
-    z, w = normal_nodes()
-    return (_hermite_functions(terms) @ (values * w * np.exp(z**2 / 4))) ** 2
+    return hermite_coefficients(values, terms) ** 2
 
 
 @functools.cache

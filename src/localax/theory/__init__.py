@@ -19,7 +19,7 @@ from ._estimate import Estimate
 from ._gated_input import mean_gated_input
 from ._objective import Objective, gate_objective, objective
 from .flows import effective_flow, exact_flow
-from .steady import critical_gain, critical_k, flat_growth_rates, localized_attractor
+from .steady import critical_gain, critical_k, exact_growth_rates, flat_growth_rates, localized_attractor
 
 __all__ = [
     "Amplifier",
@@ -36,6 +36,7 @@ __all__ = [
     "dominance",
     "effective_flow",
     "exact_flow",
+    "exact_growth_rates",
     "flat_growth_rates",
     "flows",
     "gabor_candidates",

@@ -66,9 +66,9 @@ def _halved(magnitude: Numbers, weight: Numbers) -> tuple[np.ndarray, np.ndarray
     return magnitude[kept], weight[kept]
 
 
-def root(function: Callable[[float], float], low: Number, high: Number) -> float:
-    """Where a function changes its sign, by Brent's method."""
-    found: Any = scipy.optimize.brentq(function, low, high, xtol=1e-12)
+def root(function: Callable[[float], float], low: Number, high: Number, *, width: float = 1e-12) -> float:
+    """Where a function changes its sign, to this width, by Brent's method."""
+    found: Any = scipy.optimize.brentq(function, low, high, xtol=width)
     return float(found)
 
 

@@ -1,6 +1,8 @@
 """Where flows rest: localized attractors, waves, branches of steady states, and when the flat field gives way."""
 
 from ._branches import Branch, SteadyState, continue_branch, steady_state
+from ._cumulants import edgeworth_growth_rates, summed_cumulant
+from ._exact_rates import exact_critical_value, exact_flat_height, exact_growth_rates, growth_quotient
 from ._fixed_points import (
     LocalizedAttractor,
     ModeFixedPoints,
@@ -33,17 +35,23 @@ __all__ = [
     "critical_gain",
     "critical_k",
     "critical_value",
+    "edgeworth_growth_rates",
+    "exact_critical_value",
+    "exact_flat_height",
+    "exact_growth_rates",
     "flat_growth_rates",
     "flat_height",
     "flat_is_unstable",
     "gate_attractor",
     "gate_attractors",
     "gate_doubt",
+    "growth_quotient",
     "ising_attractor",
     "localized_attractor",
     "mode_fixed_points",
     "normal_form",
     "settled_gate",
     "steady_state",
+    "summed_cumulant",
     "winning_mode",
 ]

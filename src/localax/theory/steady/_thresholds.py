@@ -95,11 +95,21 @@ def critical_excess_kurtosis(task: Task) -> float:
 
 
 @in_float64
-def critical_value(tasks: Callable[[float], Task], low: Number, high: Number) -> float:
-    """The setting between ``low`` and ``high`` at which the flat field of ``tasks(setting)`` changes its stability."""
+def critical_value(
+    tasks: Callable[[float], Task],
+    low: Number,
+    high: Number,
+    *,
+    rates: Callable[[Task], np.ndarray] = flat_growth_rates,
+) -> float:
+    """The setting between ``low`` and ``high`` at which the flat field of ``tasks(setting)`` changes its stability.
+
+    ``rates``: growth rates of a task, the flat mode first: those of the effective flow, or
+    :func:`edgeworth_growth_rates`. For sampled ones see :func:`exact_critical_value`.
+    """
 
     def fastest(value: Number) -> float:
-        return float(flat_growth_rates(tasks(value)).ravel()[1:].max())
+        return float(rates(tasks(value)).ravel()[1:].max())
 
     ends = fastest(low), fastest(high)
     if ends[0] * ends[1] > 0:
