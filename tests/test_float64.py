@@ -98,6 +98,8 @@ CALLS: dict[str, Callable[[], object]] = {
     "gate_attractors": lambda: steady.gate_attractors(SPINS, 3),
     "settled_gate": lambda: steady.settled_gate(SPINS, BUMP, 3),
     "gate_doubt": lambda: steady.gate_doubt(SPINS, steady.gate_attractors(SPINS, 1)[0], 3),
+    "noise_exponent": lambda: theory.noise_exponent(3.0),
+    "student_batch_noise": lambda: theory.student_batch_noise(3.0, [1e3]),
     "normal_form": lambda: steady.normal_form(nlgp(1.0), 1),
     "gated_moments": lambda: gates.gated_moments(GAUSS, GatedLinear(PAIR)),
     "gated_linear_flow": lambda: gates.gated_linear_flow(GAUSS, GatedLinear(PAIR), PAIR, times=[1.0]),
