@@ -39,7 +39,7 @@ def exact_growth_rates(task: Task, *, samples: int = 2**16, seed: int = 0) -> Es
     - Copulas (NLGP, Kur): given the latent field without its mean, with control variates; at lengthscales (1, 3) and
       40 pixels the standard error is about 2e-5 at gain 0.2 and 8e-5 at k = 5.7.
     - Pixels +-s: f jumps, and there is no derivative. P(S = 0)/(2s) stands for the density, exactly on Ising rings: the
-      rate of waves that are neither too small nor too large; :func:`growth_quotient` says what waves of a given size
+      rate of waves that are neither too small nor too large; ``steady.growth_quotient`` says what waves of a given size
       do. On an odd number of pixels S is never 0, and small waves only decay.
     - Other laws: samples weighted by a window of order 6 around S = 0, of width sd(S) n^(-1/13). The standard error
       includes the bias that it would have on a Gaussian sum, 0.31 width^6.
