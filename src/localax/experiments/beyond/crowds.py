@@ -331,15 +331,15 @@ class Crowds(AbstractExperiment):
         tuple[float, ...], Setting("excess kurtosis that every bulk is given", gt=-0.3, le=20, many=(1, None))
     ] = (-0.25, 3.0)
     further: Annotated[bool, Setting("more laws, units with biases, erf units, plain batches", kind=bool)] = False
-    short: Annotated[int, Setting("laws that are trained at short lengthscales too", kind=int, ge=1)] = 3
-    steps: Annotated[int, Setting("steps of training", kind=int, ge=RECORDS)] = 500
+    short: Annotated[int, Setting("laws that are trained at short lengthscales too", kind=int, ge=1)] = 2
+    steps: Annotated[int, Setting("steps of training", kind=int, ge=RECORDS)] = 1000
     batch: Annotated[int, Setting("samples a step, each with its orbit", kind=int, ge=2)] = 16
-    rate: Annotated[float, Setting("learning rate of a single neuron", gt=0)] = 0.4
+    rate: Annotated[float, Setting("learning rate of a single neuron", gt=0)] = 0.15
     samples: Annotated[int, Setting("samples of a class that the contest is held on", kind=int, ge=100)] = 2000
 
     @classmethod
     def paper(cls) -> "Crowds":
-        return cls(widths=(5, 20, 50), units=60, excesses=(-0.25, 1.0, 3.0), further=True, samples=8000)
+        return cls(widths=(5, 20, 50), units=60, excesses=(-0.25, 1.0, 3.0), further=True, steps=1600, samples=8000)
 
     def check(self) -> None:
         if self.units < max(self.widths):
