@@ -92,9 +92,9 @@ CONTEST = Rule(
     fails={"right": 0.5, "gaussian": 0.5},
 )
 LEAVE = Rule(
-    "on every law and at every width that is followed, the time at which the median unit is a tenth of its norm away from the neuron "
-    "of the same start is within {close:.0%} of that of the closed form for Gaussian classes of the same covariance; "
-    "in part: in the median over laws and widths",
+    "on every law and at every width that is followed, the time at which the median unit is a tenth of its norm away "
+    "from the neuron of the same start is within {close:.0%} of that of the closed form for Gaussian classes of the "
+    "same covariance; in part: in the median over laws and widths",
     lambda n, t: n.worst <= t.close,
     partly=lambda n, t: n.median <= t.close,
     thresholds={"close": 0.2},
