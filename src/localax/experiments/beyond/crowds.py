@@ -64,8 +64,8 @@ CLOSE = (
     "on some laws about half of the units are localized, and whether more than half are changes with time and starts"
 )
 TAILS_HELP = (
-    "The bulk is not all: with one and the same bulk a crowd localizes the more the heavier the tails are, as bumps that "
-    "are apart do not share outlying pixels."
+    "The bulk is not all: with one and the same flat or normal bulk a crowd localizes more where tails are heavier, as "
+    "one would expect of bumps that are apart and do not share outlying pixels; that this is why was not tested."
 )
 
 ONE = Rule(
@@ -195,7 +195,7 @@ def spliced_name(bulk: str, excess: float) -> str:
 
 def with_excess(bulk: str, excess: float) -> Map:
     """The bulk with the tails that give an excess kurtosis; a power below 1/4 has one."""
-    power = brentq(lambda power: _moments(spliced(bulk, power))[1] - excess, 1e-4, 0.245)
+    power: Any = brentq(lambda power: _moments(spliced(bulk, power))[1] - excess, 1e-4, 0.245)
     return spliced(bulk, float(power))
 
 
@@ -279,6 +279,9 @@ class Abreast(AbstractNetwork):
 
     kinds: tuple[Kind, ...] = eqx.field(static=True)
     used: tuple[int, ...] = eqx.field(static=True)
+
+    def __init__(self, kinds: tuple[Kind, ...], used: tuple[int, ...]):
+        self.kinds, self.used = kinds, used
 
     @property
     def units(self) -> int:
@@ -472,7 +475,7 @@ def _contest(chosen: Sequence[Law], widths: Sequence[int], seed: int, samples: i
     rng = np.random.default_rng(seed)
     turns = [_turn(rng) for _ in range(SCRAMBLES)]
     latent = [_latent(SquaredExponential(lengthscale), rng, samples) for lengthscale in WIDE]
-    x = [[np.float32(np.sign(z) * law.magnitude(np.abs(z))) for z in latent] for law in chosen]
+    x = [[(np.sign(z) * law.magnitude(np.abs(z))).astype(np.float32) for z in latent] for law in chosen]
     return {width: np.array([_gap(both, max(width // 2, 1), turns) for both in x]) for width in widths}
 
 
@@ -697,7 +700,7 @@ class Measured(AbstractMeasured):
             source=f"{DERIVED}, crowds",
             reported="on elliptical classes the loss is the same for all phases; what is not elliptical breaks the tie",
             numbers=[
-                Number("right", right, float(np.sqrt(right * (1 - right) / len(agree))), "of the laws"),
+                Number("right", right, float(np.sqrt((right * (1 - right) + 0.02) / len(agree))), "of the laws"),
                 Number("gaussian", abs(local - copies), float(many.error[0]), "of the units"),
             ],
             said=f"at {many.kind} the contest is right on {{right:.0%}} of the laws (wrong: {wrong or 'none'}), its "
