@@ -1,11 +1,12 @@
 """What none of the sources has: each experiment checks a result that is derived in ``docs/derivations``."""
 
+from .crowds import Crowds
 from .exact_threshold import ExactThreshold
 from .fold import Fold
 from .gate_attractors import GateAttractors
 from .heavy_tails import HeavyTails
 from .objective import WhatANeuronMaximises
 
-BEYOND = (WhatANeuronMaximises, ExactThreshold, Fold, GateAttractors, HeavyTails)
+BEYOND = (WhatANeuronMaximises, ExactThreshold, Fold, GateAttractors, Crowds, HeavyTails)
 
-__all__ = ["BEYOND", "ExactThreshold", "Fold", "GateAttractors", "HeavyTails", "WhatANeuronMaximises"]
+__all__ = ["BEYOND", "Crowds", "ExactThreshold", "Fold", "GateAttractors", "HeavyTails", "WhatANeuronMaximises"]
