@@ -7,9 +7,10 @@ from scipy import stats
 
 import localax as lx
 from helpers import RARE, matrix
+from localax.experiments.toolkit.bulk_and_tails import BULKS, Law, laws, with_excess
 from localax.experiments.toolkit.expansions import at, full, linear, taylor
 from localax.experiments.toolkit.student_batches import _gradient, batch_sums
-from localax.stimuli import NLGP, Elliptical, RadialStudentT
+from localax.stimuli import NLGP, Algebraic, Elliptical, Erf, RadialStudentT, Uniform
 from localax.theory import amplifier
 
 N = 8
@@ -54,3 +55,19 @@ def test_curves_are_the_amplifiers_they_stand_for():
     assert np.abs(at(full(stimulus), a) - phi(a)).max() < 1e-7
     assert np.abs(at(taylor(stimulus), a) - phi.taylor(3)(a)).max() < 1e-7
     assert np.abs(at(linear(), a) - np.sqrt(2 / np.pi) * a).max() < 1e-7
+
+
+@pytest.mark.parametrize("bulk", BULKS)
+def test_a_bulk_with_tails_has_the_kurtosis_that_is_wanted(bulk):
+    """By the marginal's own moments, which are summed over its table."""
+    for excess in (-0.25, 1.0):
+        law = Law("", with_excess(bulk, excess))
+        assert law.marginal.excess_kurtosis() == pytest.approx(excess, abs=0.02)  # tails end where the table does
+        assert law.marginal.variance() == pytest.approx(1, abs=1e-3)
+
+
+def test_laws_with_names_are_those_of_the_stimuli():
+    by_name = {law.name: law for law in laws((), further=True)}
+    for name, marginal in (("Kur(4.5)", Algebraic(4.5)), ("NLGP(3)", Erf(3.0)), ("uniform", Uniform())):
+        assert by_name[name].statistics["kurtosis"] == pytest.approx(marginal.excess_kurtosis(), rel=0.02)
+        assert by_name[name].statistics["geary"] == pytest.approx(marginal.standard_moment(1), rel=1e-4)
