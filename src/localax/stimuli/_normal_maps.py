@@ -190,7 +190,8 @@ class Algebraic(AbstractNormalMap):
 
     def from_normal(self, z):
         k = jnp.asarray(self.k, z.dtype)
-        tail = jnp.maximum(normal_tail(z), jnp.finfo(z.dtype).tiny)
+        numbers = jnp.finfo(z.dtype)
+        tail = jnp.clip(normal_tail(z), numbers.tiny, 1 - numbers.eps)  # at 0 the logarithm would have no slope
         below = -jnp.expm1(k * jnp.log1p(-tail))  # 1 - u^k for u = 1 - tail, without cancellation
         root = jnp.exp(jnp.log(below) / k)  # a power would take as long as all the rest together
         return erf(z * np.sqrt(0.5).astype(z.dtype)) / (jnp.asarray(self.norm, z.dtype) * root)

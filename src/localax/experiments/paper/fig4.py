@@ -28,7 +28,7 @@ STARTS = 4
 """Starts from which the population flow is followed to its end."""
 END = 1000.0
 """When it has ended: the slowest of its waves but one decays at a rate of 0.04."""
-TOO_SHORT = "quick and paper presets; the quick one trains too short on surface and shell to tell"
+TOO_SHORT = "paper preset of version 0.2; the quick preset trains too short on surface and shell to tell"
 
 LOCAL = Rule(
     "of the fields recorded in the second half of training less than {rare:.0%} are localized, for all three laws; in "
