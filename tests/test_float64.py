@@ -100,6 +100,7 @@ CALLS: dict[str, Callable[[], object]] = {
     "gate_doubt": lambda: steady.gate_doubt(SPINS, steady.gate_attractors(SPINS, 1)[0], 3),
     "noise_exponent": lambda: theory.noise_exponent(3.0),
     "student_batch_noise": lambda: theory.student_batch_noise(3.0, [1e3]),
+    "spread_state": lambda: steady.spread_state(GAUSS, samples=2000).rates,
     "normal_form": lambda: steady.normal_form(nlgp(1.0), 1),
     "gated_moments": lambda: gates.gated_moments(GAUSS, GatedLinear(PAIR)),
     "gated_linear_flow": lambda: gates.gated_linear_flow(GAUSS, GatedLinear(PAIR), PAIR, times=[1.0]),

@@ -13,6 +13,7 @@ from ._fixed_points import (
 )
 from ._gate_attractors import GateAttractor, gate_attractor, gate_attractors, gate_doubt, settled_gate
 from ._normal_form import NormalForm, normal_form
+from ._spread_state import SpreadState, spread_state
 from ._thresholds import (
     critical_excess_kurtosis,
     critical_gain,
@@ -29,6 +30,7 @@ __all__ = [
     "LocalizedAttractor",
     "ModeFixedPoints",
     "NormalForm",
+    "SpreadState",
     "SteadyState",
     "continue_branch",
     "critical_excess_kurtosis",
@@ -51,6 +53,7 @@ __all__ = [
     "mode_fixed_points",
     "normal_form",
     "settled_gate",
+    "spread_state",
     "steady_state",
     "summed_cumulant",
     "winning_mode",
