@@ -87,7 +87,7 @@ def test_renaming_what_is_in_use_is_told_in_one_line(monkeypatch, tmp_path):
         _system.rename(tmp_path / "a", tmp_path / "b")
 
 
-FLAGS = ("NPROC", "JAX_COMPILATION_CACHE_DIR", "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS")
+FLAGS = ("NPROC", "XLA_FLAGS", "JAX_COMPILATION_CACHE_DIR", "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS")
 COMPILE = "import jax, jax.numpy as jnp; jax.jit(lambda x: jnp.sort(jnp.linalg.inv(x)))(jnp.eye(9))"
 
 

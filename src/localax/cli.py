@@ -4,6 +4,7 @@ import dataclasses
 import datetime
 import importlib
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -45,7 +46,7 @@ def main() -> None:
         _stop(text, 2)
     except SystemExit as end:
         if end.code == 130:  # how typer ends on Ctrl-C
-            _stop("interrupted; what was finished is kept, and the same command goes on from there", 130)
+            _leave("interrupted; what was finished is kept, and the same command goes on from there", 130)
         raise
     except Exception as error:
         _stop(f"a mistake of ours, sorry: {type(error).__name__}: {error} (see it all with: localax --debug ...)", 3)
@@ -57,6 +58,13 @@ def _stop(text: str, code: int) -> NoReturn:
         traceback.print_exc()
     print(f"localax: {' '.join(text.split())}", file=sys.stderr)
     sys.exit(code)
+
+
+def _leave(text: str, code: int) -> NoReturn:
+    """The same at once: XLA may still be computing, and an orderly exit would take its memory from under it."""
+    print(f"localax: {text}", file=sys.stderr, flush=True)
+    sys.stdout.flush()
+    os._exit(code)
 
 
 def _version(asked: bool | None) -> None:
