@@ -296,6 +296,17 @@ def test_a_heavy_report_is_hardly_larger_than_its_pictures():
     assert len(text) < 8e6
 
 
+def test_what_held_beyond_the_sources_is_told_once_on_the_first_page():
+    held, failed = (replace(CLAIM, sentence=f"<b>{v}</b>.", verdict=v) for v in ("holds", "does not hold"))
+    new = outcome(name="new", chapter="beyond", claims=(failed, held, replace(held, sentence="Another.")))
+    lost = outcome(name="lost", chapter="beyond", claims=(failed,))
+    news = page([outcome(), new, lost], "T").partition('<section id="news">')[2].partition("</section>")[0]
+    assert news.count("<li>") == 1
+    assert "&lt;b&gt;holds&lt;/b&gt;." in news
+    assert 'href="#new"' in news
+    assert '<section id="news">' not in page([outcome(), lost], "T")
+
+
 def test_headlines_come_first_in_their_places():
     second, first = (
         Figure(name, ((PANELS[0],),), headline=f"The {name}.", place=place)

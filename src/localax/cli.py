@@ -46,7 +46,7 @@ def main() -> None:
         _stop(text, 2)
     except SystemExit as end:
         if end.code == 130:  # how typer ends on Ctrl-C
-            _leave("interrupted; what was finished is kept, and the same command goes on from there", 130)
+            _stop("interrupted; what was finished is kept, and the same command goes on from there", 130)
         raise
     except Exception as error:
         _stop(f"a mistake of ours, sorry: {type(error).__name__}: {error} (see it all with: localax --debug ...)", 3)
@@ -56,15 +56,11 @@ def _stop(text: str, code: int) -> NoReturn:
     """One line on the error stream, the traceback before it with ``--debug``, and an exit code."""
     if DEBUG in sys.argv and code in (2, 3):
         traceback.print_exc()
-    print(f"localax: {' '.join(text.split())}", file=sys.stderr)
+    print(f"localax: {' '.join(text.split())}", file=sys.stderr, flush=True)
+    if code == 130:  # XLA may still be computing, and an orderly exit would take its memory from under it
+        sys.stdout.flush()
+        os._exit(code)
     sys.exit(code)
-
-
-def _leave(text: str, code: int) -> NoReturn:
-    """The same at once: XLA may still be computing, and an orderly exit would take its memory from under it."""
-    print(f"localax: {text}", file=sys.stderr, flush=True)
-    sys.stdout.flush()
-    os._exit(code)
 
 
 def _version(asked: bool | None) -> None:

@@ -28,6 +28,8 @@ TEMPLATES = Path(__file__).with_name("templates")
 SIGNS = {"holds": "✓", "holds in part": "◐", "does not hold": "✗", "not testable here": "–"}
 """Beside the words, so that no verdict hangs on colour."""
 EXPECTED = {"theory": "by theory", "measured before": "as measured before"}
+NEW = "beyond"
+"""The chapter whose results are told on the first page, one for each experiment, where they hold."""
 _SCALE = 1.5
 """Pixels of a page for a point of a picture, where there is room."""
 _NUMBER = re.compile(r"[-+−]?[\d.,]+(e[-+]?\d+)?( \+- [\d.,e-]+)?%?|-?infinite|nan|never|–|")
@@ -51,6 +53,7 @@ def page(outcomes: Sequence[Outcome], about: About | str, *, files: Mapping = {}
             (CHAPTERS.get(name, name), [one for one in shown if one.outcome.chapter == name])
             for name in _chapters(outcomes)
         ],
+        news=[(o, held) for o in outcomes if o.chapter == NEW and (held := _first_that_holds(o)) is not None],
         experiments=len(shown),
         claims=claims,
         counts={verdict: sum(claim.verdict == verdict for claim in claims) for verdict in SIGNS},
@@ -61,6 +64,10 @@ def page(outcomes: Sequence[Outcome], about: About | str, *, files: Mapping = {}
         style=_inline("page.css"),
         script=_inline("filter.js"),
     )  # fmt: skip
+
+
+def _first_that_holds(outcome: Outcome) -> Claim | None:
+    return next((claim for claim in outcome.claims if claim.verdict == "holds"), None)
 
 
 def figure_name(outcome: Outcome, index: int) -> str:

@@ -278,7 +278,7 @@ class Measured(AbstractMeasured):
                 self.experiment,
                 quick="holds",
                 paper="holds in part",
-                why="ten times as long a training localizes units of positive bias too",
+                why="the paper one trains ten times as long, and has twice the networks",
             ),
             words={"low": LOW},
         )

@@ -190,7 +190,7 @@ class Measured(AbstractMeasured):
                 self.experiment,
                 quick="holds in part",
                 paper="holds",
-                why="the quick one unmixes a smaller image, of which a filter covers a larger part",
+                why="the quick one unmixes a smaller image, and fewer samples of it",
             ),
         )
 

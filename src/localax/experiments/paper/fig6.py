@@ -312,7 +312,7 @@ class Measured(AbstractMeasured):
                 self.experiment,
                 quick="holds in part",
                 paper="holds",
-                why="with the orbits of the quick one more units have a positive bias, and these are fast",
+                why="the quick one averages over orbits and has one ring, the paper one has plain batches and two",
             ),
             words={"low": LOW, "size": SIZE},
             reasons={"holds in part": self._rest(BROAD, slow, "slow waves")},

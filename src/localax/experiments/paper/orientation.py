@@ -239,7 +239,7 @@ class Measured(AbstractMeasured):
                 self.experiment,
                 quick="holds",
                 paper="holds in part",
-                why="fields grow apart from a round bump late, on a larger torus and after longer training",
+                why="the quick one has a smaller torus and a quarter of the steps",
             ),
         )
 
