@@ -43,6 +43,20 @@ def checked_fields(asker: str, w: Any, shape: tuple[int, ...]) -> Float[np.ndarr
     return array
 
 
+def symmetric_task(asker: str, task: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Shares and labels of sign-symmetric classes on a ring or torus, or one line that says what is wrong with them."""
+    if not isinstance(task, Task) or task.labels is None or not task.shift_invariant or not task.sign_symmetric:
+        expected = "a Task of sign-symmetric classes on a ring or torus with one label per class"
+        raise setting_error(asker, "task", task, expected)
+    return np.asarray(task.proportions), np.asarray(task.labels, float)
+
+
+def unbalanced(asker: str, labels: np.ndarray) -> Exception:
+    """What is said of labels under which no flat field rests."""
+    expected = "of labels under which a flat field can rest (on the whole positive)"
+    return setting_error(asker, "task", labels.tolist(), expected)
+
+
 def _inside(shape: tuple[int, ...]) -> str:
     return ", ".join(map(str, shape))
 

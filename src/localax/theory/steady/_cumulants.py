@@ -20,6 +20,7 @@ from scipy.special import gammaln
 from ..._errors import setting_error
 from ..._math import hermite_coefficients, spectrum
 from ...stimuli import AbstractCopula, AbstractStimulus, Task, checked_stimulus
+from .._checks import symmetric_task, unbalanced
 from .._estimate import Estimate, Mean, batches, draw, exactly
 from .._float64 import in_float64
 from ._zero_sum import sum_law
@@ -82,10 +83,7 @@ def edgeworth_growth_rates(task: Task) -> np.ndarray:
     E|S| has another term of this order. Shaped and ordered like :func:`flat_growth_rates`; ``task``: as there,
     of sign-symmetric classes.
     """
-    if not isinstance(task, Task) or task.labels is None or not task.shift_invariant or not task.sign_symmetric:
-        expected = "a Task of sign-symmetric classes on a ring or torus with one label per class"
-        raise setting_error("edgeworth_growth_rates", "task", task, expected)
-    shares, labels = np.asarray(task.proportions), np.asarray(task.labels, float)
+    shares, labels = symmetric_task("edgeworth_growth_rates", task)
     modes = np.stack([spectrum(s.covariance()) for s in task.stimuli])
     flat, size = modes.reshape(len(modes), -1)[:, 0], math.prod(task.shape)
     # Only the labelled classes are asked: a class of label 0 counts by its covariance alone.
@@ -93,8 +91,7 @@ def edgeworth_growth_rates(task: Task) -> np.ndarray:
     excess = np.array(sums) / (size * flat**2)
     height = np.sum(shares * labels * np.sqrt(flat) * (1 - excess / 24))
     if not height > 0:
-        expected = "of labels under which a flat field can rest (on the whole positive)"
-        raise setting_error("edgeworth_growth_rates", "task", labels.tolist(), expected)
+        raise unbalanced("edgeworth_growth_rates", labels)
     gain = shares * labels * (1 + excess / 8 - excess / 2) / np.sqrt(flat) * np.sum(shares * flat) / height
     rates = np.tensordot(gain - shares, modes, 1)
     rates.flat[0] = -np.sum(shares * flat)

@@ -16,6 +16,7 @@ from ..._errors import setting_error
 from ..._math import spectrum
 from ...spec import Number, checked_count, finite_array
 from ...stimuli import AbstractStimulus, Task
+from .._checks import symmetric_task, unbalanced
 from .._estimate import Estimate, batches, draw
 from .._float64 import in_float64
 from .._gated_input import has_exact_input, mean_gated_input
@@ -47,12 +48,12 @@ def exact_growth_rates(task: Task, *, samples: int = 2**16, seed: int = 0) -> Es
     Steep maps such as NLGP's at gain 100 are nearly +-1: the density of S has a peak at 0 so narrow and high that the
     rate means nothing for waves of any size. Where single samples dominate the mean, the standard error is NaN.
     """
-    shares, labels = _checked(task, "exact_growth_rates")
+    shares, labels = symmetric_task("exact_growth_rates", task)
     modes = np.stack([spectrum(s.covariance()) for s in task.stimuli])
     drive = [(w, zero_sum(s, Plan(samples, seed, c))) for c, (w, s) in enumerate(_labelled(task)) if w]
     total = sum(weight * one.size for weight, one in drive)
     if not total > 0:
-        raise _unbalanced("exact_growth_rates", labels)
+        raise unbalanced("exact_growth_rates", labels)
     damping = float(shares @ modes.reshape(len(modes), -1)[:, 0])
     power = sum(weight * one.power for weight, one in drive)
     rates = 2 * damping * power / total - np.tensordot(shares, modes, 1)
@@ -72,12 +73,12 @@ def exact_flat_height(task: Task, *, samples: int = 2**16, seed: int = 0) -> Est
 
     ``task``, ``samples`` and ``seed``: as in :func:`exact_growth_rates`.
     """
-    shares, labels = _checked(task, "exact_flat_height")
+    shares, labels = symmetric_task("exact_flat_height", task)
     flat = np.array([np.sum(s.covariance()) for s in task.stimuli])
     drawn = [(w, zero_sum(s, Plan(samples, seed, c))) for c, (w, s) in enumerate(_labelled(task)) if w]
     total = sum(weight * one.size for weight, one in drawn)
     if not total > 0:
-        raise _unbalanced("exact_flat_height", labels)
+        raise unbalanced("exact_flat_height", labels)
     scale = math.prod(task.shape) * float(shares @ flat)
     error = math.sqrt(sum(weight**2 * one.size_variance for weight, one in drawn))
     return Estimate(np.array(total / scale), np.array(error / scale))
@@ -87,18 +88,6 @@ def _labelled(task: Task) -> list[tuple[float, AbstractStimulus]]:
     """Share times label of every class, and its law."""
     weights = np.asarray(task.proportions) * np.asarray(task.labels, float)
     return list(zip(weights.tolist(), task.stimuli, strict=True))
-
-
-def _checked(task: Any, asker: str) -> tuple[np.ndarray, np.ndarray]:
-    if not isinstance(task, Task) or task.labels is None or not task.shift_invariant or not task.sign_symmetric:
-        expected = "a Task of sign-symmetric classes on a ring or torus with one label per class"
-        raise setting_error(asker, "task", task, expected)
-    return np.asarray(task.proportions), np.asarray(task.labels, float)
-
-
-def _unbalanced(asker: str, labels: np.ndarray) -> Exception:
-    expected = "of labels under which a flat field can rest (on the whole positive)"
-    return setting_error(asker, "task", labels.tolist(), expected)
 
 
 # Waves of some size ---------------------------------------------------------------------------------------------------
@@ -117,7 +106,7 @@ def growth_quotient(
     transfer matrices, with their error) on Ising rings, for laws of few states and elliptical ones, given the latent
     field for copulas, else from ``samples`` drawn with ``seed``. ``task``: as there.
     """
-    shares, labels = _checked(task, "growth_quotient")
+    shares, labels = symmetric_task("growth_quotient", task)
     sizes = finite_array("growth_quotient", "eps", eps, "finite numbers").astype(float)
     if sizes.size == 0 or np.any(sizes == 0) or np.any(np.abs(sizes) >= 1):
         raise setting_error("growth_quotient", "eps", eps, "numbers between -1 and 1, not 0")
@@ -127,7 +116,7 @@ def growth_quotient(
     mean = sum((weight * one.mean for weight, one in found), np.zeros(2 * flat.size))
     power, total = np.split(mean, 2)
     if not np.all(total > 0):
-        raise _unbalanced("growth_quotient", labels)
+        raise unbalanced("growth_quotient", labels)
     ratio, half = power / total, flat.size
     variance = sum(
         w**2 * (one.variance[:half] + ratio**2 * one.variance[half:] - 2 * ratio * one.covariance[:half])

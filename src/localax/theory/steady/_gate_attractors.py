@@ -19,7 +19,7 @@ from ..._errors import SettingError, setting_error
 from ..._types import Float
 from ...analysis import ipr
 from ...spec import finite_array
-from ...stimuli import AbstractStimulus, Ising, Task, hypercube_states
+from ...stimuli import Ising, Task, hypercube_states
 from .._float64 import in_float64
 
 TRIED = (1, 3, 5)
@@ -227,15 +227,11 @@ def _labelled(asker: str, task: Any) -> Ising:
         raise setting_error(asker, "task", task, expected)
     labels = np.asarray(task.labels, float)
     found = [stimulus for stimulus, label in zip(task.stimuli, labels, strict=True) if label != 0]
-    if len(found) != 1 or labels.max() <= 0 or not all(_symmetric(stimulus) for stimulus in task.stimuli):
+    if len(found) != 1 or labels.max() <= 0 or not task.sign_symmetric:
         raise setting_error(asker, "task", labels.tolist(), expected)
     if not isinstance(found[0], Ising):
         raise setting_error(asker, "task", type(found[0]).__name__, expected)
     return found[0]
-
-
-def _symmetric(stimulus: AbstractStimulus) -> bool:
-    return bool(stimulus.sign_symmetric)
 
 
 def _chances(states: np.ndarray, size: int, coupling: float) -> np.ndarray:

@@ -17,6 +17,7 @@ from ..._math import spectrum
 from ..._types import Float
 from ...spec import Number, Size
 from ...stimuli import NLGP, AbstractStimulus, Kur, Task
+from .._checks import unbalanced
 from .._float64 import in_float64
 from .._pixel_law import pixel_law, root
 from ..flows import effective_field
@@ -41,8 +42,7 @@ def flat_growth_rates(task: Task) -> Float[np.ndarray, "*pixels"]:
     value, slope = np.transpose([_phi(s, math.sqrt(l / size)) if y else (0.0, 0.0) for s, l, y in drawn])
     height = np.sum(shares * labels * value) / np.sum(shares * flat)
     if not height > 0:
-        expected = "of labels under which a flat field can rest (on the whole positive)"
-        raise setting_error("flat_growth_rates", "task", labels.tolist(), expected)
+        raise unbalanced("flat_growth_rates", labels)
     gain = shares * (labels * slope / (height * np.sqrt(size * flat)) - 1)
     rates = np.tensordot(gain, modes, 1)
     rates.flat[0] = -np.sum(shares * flat)
