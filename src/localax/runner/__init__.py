@@ -5,7 +5,9 @@ from . import _sources  # noqa: F401  # isort: skip
 from ._executors import AbstractExecutor, Processes, ThisProcess
 from ._experiments import ExperimentUnit, experiment_unit, experiment_units, load_outcome
 from ._forget import stale
+from ._on import executor_of
 from ._run_or_load import Results, reproduce, run_or_load, run_with_board
+from ._sweep import SweepUnit, Swept, default_out, run_sweep, sweep, sweep_plan
 from ._training import TrainingSettings, TrainingUnit, training_settings, training_unit, typed_training
 from ._unit import AbstractUnit
 
@@ -15,16 +17,23 @@ __all__ = [
     "ExperimentUnit",
     "Processes",
     "Results",
+    "SweepUnit",
+    "Swept",
     "ThisProcess",
     "TrainingSettings",
     "TrainingUnit",
+    "default_out",
+    "executor_of",
     "experiment_unit",
     "experiment_units",
     "load_outcome",
     "reproduce",
     "run_or_load",
+    "run_sweep",
     "run_with_board",
     "stale",
+    "sweep",
+    "sweep_plan",
     "training_settings",
     "training_unit",
     "typed_training",

@@ -1,0 +1,110 @@
+"""What a sweep repeats: how its settings are checked, which of them can share a unit, and what a unit gives."""
+
+import abc
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..._progress import Update
+from ...analysis import ipr, localized
+from ...store import TRAJECTORY
+from ...trajectory import Trajectory
+from .._unit import AbstractUnit, Files
+
+Settings = dict[str, Any]
+Labelled = dict[str, tuple[tuple[str, ...], np.ndarray]]
+"""Arrays by name with the names of their axes; the first axis runs over the settings of a unit."""
+
+PLACE = "place"
+
+
+class AbstractWork(abc.ABC):
+    """Something that can be repeated with other settings. A new one is one class in ``WORKS``."""
+
+    name: ClassVar[str]
+    module: ClassVar[str]
+    """The code that its numbers rest on."""
+    has_seeds: ClassVar[bool] = True
+    """Whether its setting ``seeds`` makes an axis of the result."""
+    file: ClassVar[str] = TRAJECTORY
+    """What a unit leaves in the store."""
+
+    @abc.abstractmethod
+    def checked(self, given: Settings) -> Settings:
+        """Settings with every default spelt out; what is wrong is refused in one line."""
+
+    @abc.abstractmethod
+    def form(self, settings: Settings) -> str:
+        """Settings of one form can share a unit; building what they describe checks them too."""
+
+    @abc.abstractmethod
+    def run(
+        self, settings: Sequence[Settings], seeds: list[int], progress: Update, scratch: Callable[[], Path]
+    ) -> Files:
+        """Do the work for settings of one form."""
+
+    @abc.abstractmethod
+    def labelled(self, data: bytes, name: str) -> Labelled:
+        """What a unit gave, from its file; ``name`` is how complaints call that."""
+
+    def seeds(self, settings: Settings) -> list[int]:
+        """Initialisations; none where the work knows no such thing."""
+        seeds = settings.get("seeds", []) if self.has_seeds else []
+        return list(range(seeds)) if isinstance(seeds, int) else list(seeds)
+
+    def size(self, settings: Settings) -> tuple[float, float]:
+        """Bytes that a setting takes while it runs, and those of each of its networks."""
+        del settings
+        return 0.0, 0.0
+
+    def disk(self, settings: Settings) -> float:
+        """Bytes that a network leaves on disk."""
+        del settings
+        return 100.0
+
+    def cost(self, settings: Settings) -> float:
+        """What a network takes, in any unit."""
+        del settings
+        return 1.0
+
+    def seconds(self, settings: Sequence[Settings], seeds: list[int]) -> float:
+        """About how long a unit takes: the first of its settings is tried."""
+        began = time.perf_counter()
+        self.run(settings[:1], seeds, lambda _: None, Path)
+        return (time.perf_counter() - began) * len(settings)
+
+    def clock(self, settings: Settings) -> tuple[np.ndarray, np.ndarray]:
+        """When records are made: by the count of steps, and by the clock; empty where nothing is recorded over time."""
+        del settings
+        return np.zeros(0), np.zeros(0)
+
+    def splits_seeds(self, settings: Settings) -> bool:
+        """Whether the seeds of a setting may be shared out among units."""
+        del settings
+        return True
+
+    def own_unit(self, settings: Settings) -> AbstractUnit | None:
+        """The unit of one setting, where units of this work hold one alone and have a kind of their own."""
+        del settings
+        return None
+
+
+def labelled_trajectory(run: Trajectory) -> Labelled:
+    """Every array of a run with its axes, how local the fields are, and at which step networks diverged."""
+    places = np.arange(run.n_swept or 1)
+    alone = Trajectory(
+        np.arange(run.time.shape[-1]), run.weights, run.biases, run.readout, run.loss, run.records,
+        status=run.status, pixel_ndim=run.pixel_ndim, swept={PLACE: places},
+    ).to_xarray()  # fmt: skip
+    found = {str(name): (tuple(map(str, a.dims)), a.values) for name, a in alone.data_vars.items() if name != "status"}
+    lead = (PLACE, "seed")
+    fields = np.asarray(ipr(run.weights, ndim=run.pixel_ndim))
+    found["ipr"] = ((*lead, "time", "unit"), fields.astype(np.float32))
+    local = np.asarray(localized(run.final, ndim=run.pixel_ndim))
+    found["localized"] = ((*lead, "unit"), local.astype(np.float32))
+    died = [int(status.split()[-1]) if status.startswith("diverged") else -1 for status in run.status]
+    found["diverged"] = (lead, np.array(died, np.int32).reshape(run.done.shape))
+    return found
