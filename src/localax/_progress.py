@@ -112,7 +112,8 @@ class _Count:
 
     def left(self) -> str:
         spent = time.monotonic() - self.began
-        return f"{spent * (self.total / self.done - 1):,.0f} s left" if self.done > 0 else "time left unknown"
+        left = spent * max(self.total / self.done - 1, 0.0) if self.done > 0 else None
+        return "time left unknown" if left is None else f"{left:,.0f} s left"
 
 
 LINES = 5.0

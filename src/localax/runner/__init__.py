@@ -7,7 +7,19 @@ from ._experiments import ExperimentUnit, experiment_unit, experiment_units, loa
 from ._forget import stale
 from ._on import executor_of
 from ._run_or_load import Results, reproduce, run_or_load, run_with_board
-from ._sweep import SweepUnit, Swept, default_out, run_sweep, sweep, sweep_plan
+from ._sweep import (
+    SweepPlan,
+    SweepUnit,
+    Swept,
+    count_diverged,
+    default_out,
+    run_sweep,
+    sweep,
+    sweep_figure,
+    sweep_plan,
+    write_csv,
+    write_table,
+)
 from ._training import TrainingSettings, TrainingUnit, training_settings, training_unit, typed_training
 from ._unit import AbstractUnit
 
@@ -17,11 +29,13 @@ __all__ = [
     "ExperimentUnit",
     "Processes",
     "Results",
+    "SweepPlan",
     "SweepUnit",
     "Swept",
     "ThisProcess",
     "TrainingSettings",
     "TrainingUnit",
+    "count_diverged",
     "default_out",
     "executor_of",
     "experiment_unit",
@@ -33,8 +47,11 @@ __all__ = [
     "run_with_board",
     "stale",
     "sweep",
+    "sweep_figure",
     "sweep_plan",
     "training_settings",
     "training_unit",
     "typed_training",
+    "write_csv",
+    "write_table",
 ]

@@ -77,8 +77,8 @@ class Store:
 
     def finished(self, identity: Mapping[str, Any]) -> bool:
         """Whether the result of this **identity** is stored, whole: every file is there and has its checksum."""
-        folder = self.folder(identity)
         try:
+            folder = self.folder(identity)
             return is_whole(folder, read_run(folder))
         except (SettingError, OSError):
             return False
@@ -149,9 +149,7 @@ class Store:
             with suppress(FileNotFoundError):
                 data = (self.root / run.name / run.files[file]).read_bytes()
                 if checksum(data) != run.sha256.get(file, checksum(data)):
-                    raise SettingError(
-                        f"{self.root / run.name}: {file} was altered since it was saved; compute it again"
-                    )
+                    raise SettingError(f"{self.root / run.name / file}: altered since it was saved; run it again")
                 return data
         raise SettingError(f"run {ref!r} kept being replaced while it was read; read it again")
 

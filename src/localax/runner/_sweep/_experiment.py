@@ -46,7 +46,7 @@ class Experiment(AbstractWork):
         found: dict[str, Any] = {"seconds": outcome.seconds}
         for i, claim in enumerate(outcome.claims, 1):
             found[f"claim{i}_holds"] = float(claim.verdict == "holds")
-            for number in claim.numbers:
+            for number in claim.measured:
                 found[f"claim{i}_{_word(number.name)}"] = np.nan if number.value is None else number.value
         return {name: ((PLACE,), np.array([value], float)) for name, value in found.items()}
 

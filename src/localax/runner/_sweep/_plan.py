@@ -60,6 +60,10 @@ class SweepPlan:
     def networks(self) -> int:
         return sum(piece.networks for piece in self.pieces)
 
+    def name(self, path: str) -> str:
+        """What the result calls a setting, by its **path**."""
+        return self.design.names[path]
+
     def settings(self, place: int) -> dict[str, Any]:
         """The settings at one place of the design, with every default spelt out."""
         return self.work.checked(self.design.at(self.design.point(int(place))))

@@ -146,7 +146,7 @@ def _describe_time(file: netCDF4.Dataset, plan: SweepPlan) -> list[str]:
     for where in np.ndindex(shape):
         whole = np.zeros(len(plan.design.axes), int)
         whole[[i for i, _ in axes]] = where
-        found.append(plan.work.clock(plan.settings(np.ravel_multi_index(tuple(whole), plan.design.shape))))
+        found.append(plan.work.clock(plan.settings(int(np.ravel_multi_index(tuple(whole), plan.design.shape)))))
     stops, clocks = zip(*found, strict=True)
     length = max(map(len, stops))
     if not length:
@@ -165,17 +165,18 @@ def _describe_time(file: netCDF4.Dataset, plan: SweepPlan) -> list[str]:
 
 
 def _make_variables(file: netCDF4.Dataset, plan: SweepPlan, layout: Layout) -> dict[str, Any]:
-    for name, (dims, lengths, _) in layout.items():
-        for dim, length in zip(dims, lengths, strict=True):
-            if dim not in file.dimensions:
-                longest = max(n for d, ns, _ in layout.values() for one, n in zip(d, ns, strict=True) if one == dim)
-                file.createDimension(dim, longest)
+    lengths: dict[str, int] = {}
+    for dims, found, _ in layout.values():
+        lengths |= {dim: max(n, lengths.get(dim, 0)) for dim, n in zip(dims, found, strict=True)}
+    for dim in lengths:
+        if dim not in file.dimensions:
+            file.createDimension(dim, lengths[dim])
     lead = axis_names(plan.design)
     made = {}
     for name, (dims, _, dtype) in layout.items():
-        kind = dtype if dtype.kind in "if" else np.dtype("f4")
+        kind: np.dtype = dtype if dtype.kind in "if" else np.dtype("f4")
         chunks = _chunks(plan.design.shape, [len(file.dimensions[dim]) for dim in dims], kind.itemsize)
-        fill = np.nan if kind.kind == "f" else np.iinfo(kind).min
+        fill = np.nan if kind.kind == "f" else np.iinfo(str(kind)).min
         variable = file.createVariable(
             name, kind, (*lead, *dims), fill_value=fill, chunksizes=chunks, fletcher32=True, contiguous=not chunks
         )

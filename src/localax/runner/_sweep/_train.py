@@ -50,8 +50,8 @@ class Train(AbstractWork):
         long = len(settings) * len(seeds) * settings[0]["steps"] > LONG
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # what diverged is counted in the result
-            kept = {"checkpoint": scratch() / "checkpoint"} if long else {}
-            run = training.run(training.plan(**given), **kept, progress=progress)
+            checkpoint = scratch() / "checkpoint" if long else None
+            run = training.run(training.plan(**given), checkpoint=checkpoint, progress=progress)
         if any(status.startswith("interrupted") for status in run.status):
             raise KeyboardInterrupt
         return Files({TRAJECTORY: run.to_bytes()}, run.status)

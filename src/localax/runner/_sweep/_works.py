@@ -18,13 +18,17 @@ Settings = dict[str, Any]
 Labelled = dict[str, tuple[tuple[str, ...], np.ndarray]]
 """Arrays by name with the names of their axes; the first axis runs over the settings of a unit."""
 
+Scratch = Callable[[], Path]
+"""Gives a folder that survives an interruption."""
+
 PLACE = "place"
+"""The axis of a unit's settings."""
 
 
 class AbstractWork(abc.ABC):
     """Something that can be repeated with other settings. A new one is one class in ``WORKS``."""
 
-    name: ClassVar[str]
+    name: str
     module: ClassVar[str]
     """The code that its numbers rest on."""
     has_seeds: ClassVar[bool] = True
@@ -41,9 +45,7 @@ class AbstractWork(abc.ABC):
         """Settings of one form can share a unit; building what they describe checks them too."""
 
     @abc.abstractmethod
-    def run(
-        self, settings: Sequence[Settings], seeds: list[int], progress: Update, scratch: Callable[[], Path]
-    ) -> Files:
+    def run(self, settings: Sequence[Settings], seeds: list[int], progress: Update, scratch: Scratch) -> Files:
         """Do the work for settings of one form."""
 
     @abc.abstractmethod
