@@ -213,9 +213,6 @@ def _(panel: Diagram, ax: Axes) -> None:
     ax.figure.colorbar(shown, ax=ax, shrink=0.8, label=panel.color)
     for i, (name, (x, y)) in enumerate(panel.curves.items()):
         ax.plot(x, y, _DASHES[(i + 1) % len(_DASHES)] + "o", color="w", mec="0.3", ms=2.5, mew=0.4, label=name)
-    handles, names = ax.get_legend_handles_labels()
-    if names:
-        ax.legend(handles, names, loc="best", labelcolor="w")
     _labels(ax, panel.title, panel.xlabel, panel.ylabel)
 
 
@@ -224,13 +221,9 @@ def _borders(panel: Diagram) -> list[np.ndarray]:
     out = []
     for values, log in ((panel.x, panel.logx), (panel.y, panel.logy)):
         place = np.log(values) if log else values
-        middle = (place[1:] + place[:-1]) / 2 if len(place) > 1 else place + 0.5
-        ends = (
-            [2 * place[0] - middle[0], *middle, 2 * place[-1] - middle[-1]]
-            if len(place) > 1
-            else [*(place - 0.5), *middle]
-        )
-        out.append(np.exp(ends) if log else np.array(ends))
+        wide = np.pad(place, 1, "reflect", reflect_type="odd") if len(place) > 1 else place + np.arange(-1.0, 2)
+        middle = (wide[1:] + wide[:-1]) / 2
+        out.append(np.exp(middle) if log else middle)
     return out
 
 

@@ -164,7 +164,7 @@ def _ends(path: str, ends: Any, log: bool) -> tuple[float, float]:
     numbers = isinstance(ends, list) and len(ends) == 2 and all(type(end) in (int, float) for end in ends)
     if not numbers or not ends[0] < ends[1] or (log and ends[0] <= 0):
         raise setting_error("sweep", path, ends, f"a range from a smaller to a larger number{', both > 0' * log}")
-    return ends[0], ends[1]
+    return float(ends[0]), float(ends[1])
 
 
 def _count(path: str, count: Any) -> int:
@@ -259,6 +259,8 @@ def _names(axes: tuple[Axis, ...]) -> dict[str, str]:
 
 
 def _name(path: str, paths: list[str]) -> str:
+    if path == "seed":  # of an experiment, whose result has no other
+        return path
     for parts in range(1, path.count(".") + 2):
         name = _end(path, parts)
         if name not in RESERVED and sum(_end(other, parts) == name for other in paths) == 1:

@@ -117,10 +117,9 @@ class _Picture:
 
     def task(self, where: Mapping[int, int], changes: Mapping[str, Any] | None = None) -> Task:
         """The task at some places of the axes, with settings changed."""
-        places = [(self.fixed | dict(where))[i] for i in range(len(self.design.axes))]
-        point = {
-            path: v for axis, i in zip(self.design.axes, places, strict=True) for path, v in axis.places[i].items()
-        }
+        point: dict[str, Any] = {}
+        for i, axis in enumerate(self.design.axes):
+            point |= axis.places[(self.fixed | dict(where))[i]]
         settings = work_of(self.design.what).checked(self.design.at({**point, **(changes or {})}))
         if "stimulus" not in settings:
             raise SettingError(f"plot: a sweep of {self.design.what} has no task to ask theory about")
@@ -156,12 +155,19 @@ class _Picture:
             name: (along.values[order], row[order], None if errors is None else errors[i][order])
             for i, (name, row) in enumerate(zip(names, values, strict=True))
         }
-        marks = {}
-        for i in range(len(values)) if draws_theory and self._has_theory() else ():
-            roots = list(self.roots(along, {apart.index: i} if apart else {}))
-            marks |= {f"{THRESHOLD}{f', {names[i]}' if apart else ''}": root for root in roots[:1]}
+        marks = self._marks(along, apart, names) if draws_theory and self._has_theory() else {}
         panel = Scatter(self._title([along, apart]), groups, x, y, logx=along.logarithmic, joined=True, marks=marks)
         return Figure(f"{y} against {x}", ((panel,),), caption="Means over units and seeds, with standard errors.")
+
+    def _marks(self, along: _Axis, apart: _Axis | None, names: list[str]) -> dict[str, float]:
+        """The threshold of each curve; one for all where it is the same."""
+        found = {}
+        for i, name in enumerate(names):
+            root = next(self.roots(along, {apart.index: i} if apart else {}), None)
+            found |= {} if root is None else {name: root}
+        if len(set(found.values())) == 1:
+            return {THRESHOLD: next(iter(found.values()))}
+        return {f"{THRESHOLD}, {name}": root for name, root in found.items()}
 
     def diagram(self, x: str, y: str, color: str, draws_theory: bool) -> Figure:
         """One number over two settings."""
@@ -170,12 +176,13 @@ class _Picture:
             raise setting_error("plot", "y", y, f"along another axis than {x}; these two vary together")
         values, _ = self.measured(color, [up, along])
         rows, columns = np.argsort(up.values), np.argsort(along.values)
-        curves = {}
+        found = []
         if draws_theory and self._has_theory():
             found = [(root, up.values[i]) for i in rows for root in self.roots(along, {up.index: int(i)})]
-            curves = {THRESHOLD: tuple(np.array(found).T)} if found else {}
+        curves = {THRESHOLD: tuple(np.array(found).T)} if found else {}
+        title = ", ".join(filter(None, (self._title([along, up]), f"dashed: {THRESHOLD}" * bool(found))))
         panel = Diagram(
-            self._title([along, up]), along.values[columns], up.values[rows], values[np.ix_(rows, columns)], curves,
+            title, along.values[columns], up.values[rows], values[np.ix_(rows, columns)], curves,
             xlabel=x, ylabel=y, color=color, logx=along.logarithmic, logy=up.logarithmic,
         )  # fmt: skip
         return Figure(f"{color} over {x} and {y}", ((panel,),), caption="Means over units and seeds.")

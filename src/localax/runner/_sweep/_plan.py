@@ -1,7 +1,7 @@
 """From a design to units: a function of the file alone, so that whoever runs them, the result has the same bits."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -58,7 +58,7 @@ class SweepPlan:
 
     @cached_property
     def networks(self) -> int:
-        return sum(piece.networks for piece in self.pieces)
+        return _networks(self.pieces)
 
     def name(self, path: str) -> str:
         """What the result calls a setting, by its **path**."""
@@ -68,23 +68,35 @@ class SweepPlan:
         """The settings at one place of the design, with every default spelt out."""
         return self.work.checked(self.design.at(self.design.point(int(place))))
 
+    def try_out(self, names: Collection[str]) -> None:
+        """Prepare the first unit of each group in which one of those named is, so that errors are said at once."""
+        for first, members in self._by_group():
+            if any(piece.unit.name in names for piece in members):
+                self.work.try_out(self.settings(int(first.places[0])))
+
     def disk(self) -> float:
         """Bytes of the whole on disk, units and result."""
-        return sum(self.work.disk(self.settings(first.places[0])) * networks for first, networks in self._by_group())
+        return sum(self.work.disk(self.settings(first.places[0])) * _networks(all_) for first, all_ in self._by_group())
 
     def seconds(self) -> float:
         """About how long one core takes: the first unit of each group is tried."""
         total = 0.0
-        for first, networks in self._by_group():
+        for first, members in self._by_group():
             settings = [self.settings(place) for place in first.places]
-            total += self.work.seconds(settings, list(self.seeds[first.seeds])) / first.networks * networks
+            spent = self.work.seconds(settings, list(self.seeds[first.seeds]))
+            total += spent * _networks(members) / first.networks
         return total
 
-    def _by_group(self) -> Iterator[tuple[Piece, int]]:
-        """The first piece of each group, and the networks of the group."""
-        for group in dict.fromkeys(self.groups):
-            members = [piece for piece, its in zip(self.pieces, self.groups, strict=True) if its == group]
-            yield members[0], sum(piece.networks for piece in members)
+    def _by_group(self) -> Iterator[tuple[Piece, list[Piece]]]:
+        """The first piece of each group, and all of them."""
+        found: dict[int, list[Piece]] = {}
+        for piece, group in zip(self.pieces, self.groups, strict=True):
+            found.setdefault(group, []).append(piece)
+        yield from ((members[0], members) for members in found.values())
+
+
+def _networks(pieces: Iterable[Piece]) -> int:
+    return sum(piece.networks for piece in pieces)
 
 
 def plan_sweep(design: Design) -> SweepPlan:
@@ -94,6 +106,8 @@ def plan_sweep(design: Design) -> SweepPlan:
         raise setting_error("sweep", "seeds", "a list in [sweep]", "above the table: seeds are an axis already")
     first = work.checked(design.at(design.point(0)))
     seeds = tuple(work.seeds(first))
+    if work.has_seeds and not seeds:
+        raise setting_error("sweep", "seeds", first["seeds"], "a whole number >= 1, or a list of seeds")
     if design.count * max(len(seeds), 1) > MOST:
         raise SettingError(f"sweep: {design.count:,} settings x {len(seeds):,} seeds are more than {MOST:,} networks")
     group_of = _groups(work, design)

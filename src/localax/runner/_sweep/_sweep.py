@@ -9,6 +9,7 @@ from ..._disk import StrPath
 from ..._errors import SettingError
 from ..._progress import sweep_bar
 from ...store import Store
+from .._executors import AbstractExecutor
 from .._on import executor_of
 from .._run_or_load import Results, run_or_load
 from .._unit import AbstractUnit
@@ -52,7 +53,7 @@ def sweep_plan(source: StrPath | Mapping[str, Any], pairs: Sequence[str] = ()) -
 def run_sweep(
     plan: SweepPlan,
     *,
-    on: str = "processes",
+    on: str | AbstractExecutor = "processes",
     options: Mapping[str, Any] | None = None,
     out: StrPath,
     store: StrPath | None = None,
@@ -61,18 +62,20 @@ def run_sweep(
 ) -> Swept:
     """Run what is missing of a **plan**, and write the result to the folder **out**.
 
-    **on**: the executor, with its **options**. **store**: the folder of units. **fresh**: run what is stored too.
-    **progress**: show how far it is.
+    **on**: the executor, or a word for one with its **options**. **store**: the folder of units. **fresh**: run what
+    is stored too. **progress**: show how far it is.
     """
     shelf, path = Store(store), Path(out) / RESULT
+    executor = executor_of(on, options) if isinstance(on, str) else on
     _refuse_unwritable(path.parent, shelf.root)
     networks = {piece.unit.name: piece.networks for piece in plan.pieces if fresh or not shelf.marked(piece.unit.name)}
+    plan.try_out(networks)
     with sweep_bar(networks, show=progress) as update:
 
         def watch(unit: AbstractUnit, fraction: float) -> None:
             update(unit.name, fraction, fraction >= 1 and not shelf.marked(unit.name))
 
-        results = run_or_load(plan.units, shelf, executor_of(on, options), watch, fresh=fresh)
+        results = run_or_load(plan.units, shelf, executor, watch, fresh=fresh)
     stored = {unit.name for unit in results.stored}
     if not stored:
         first = next(iter(results.failed.values()))

@@ -16,7 +16,7 @@ from ...trajectory import Trajectory, load
 from .._training import SHELVES, completed_stimulus, task_of
 from .._unit import Files
 from ._design import changed
-from ._works import PLACE, AbstractWork, Settings, labelled_trajectory
+from ._works import PLACE, AbstractWork, Settings, labelled_trajectory, with_kinds
 
 
 class _Theory(pydantic.BaseModel):
@@ -50,7 +50,7 @@ def _validated(model: type[pydantic.BaseModel], what: str, given: Settings) -> S
         if name not in model.model_fields:
             raise unknown(f"setting of {what}", name, model.model_fields)
     try:
-        checked = model.model_validate(given).model_dump()
+        checked = model.model_validate(with_kinds(given)).model_dump()
     except pydantic.ValidationError as error:
         first = error.errors()[0]
         raise SettingError(f"{what}: {'.'.join(map(str, first['loc']))}: {first['msg'].lower()}") from error
@@ -112,6 +112,7 @@ class Threshold(AbstractWork):
 
     name = "threshold"
     module = "localax.theory"
+    has_seeds = False
     file = "numbers.npz"
 
     def checked(self, given):

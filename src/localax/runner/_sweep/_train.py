@@ -17,7 +17,7 @@ from ...store import TRAJECTORY
 from ...trajectory import load
 from .._training import SHELVES, TrainingSettings, completed_stimulus, task_of, training_settings
 from .._unit import Files
-from ._works import AbstractWork, Settings, labelled_trajectory
+from ._works import AbstractWork, Settings, labelled_trajectory, with_kinds
 
 LONG = 2_000_000
 """Networks x steps from which on a unit keeps checkpoints: a minute or so for small networks."""
@@ -32,7 +32,7 @@ class Train(AbstractWork):
     module = "localax.training"
 
     def checked(self, given):
-        checked = training_settings(given)
+        checked = training_settings(with_kinds(given))
         if not isinstance(checked.rate, float):
             raise setting_error("sweep", "rate", checked.rate, "one number, or a list in the table [sweep]")
         if checked.sweep is not None:
@@ -69,6 +69,9 @@ class Train(AbstractWork):
     def disk(self, settings):
         fields, records = _fields(settings)
         return 4.0 * records * (2 * fields + 3)  # as a unit and in the whole
+
+    def try_out(self, settings):
+        training.plan(**_together([settings], self.seeds(settings)[:1]))
 
     def clock(self, settings):
         stops = _stops(TrainingSettings(**settings))

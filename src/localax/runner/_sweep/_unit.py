@@ -18,10 +18,10 @@ WORKS: dict[str, AbstractWork] = {work.name: work for work in (Train(), Effectiv
 
 def work_of(what: str) -> AbstractWork:
     """What a sweep repeats, by its name: training, a flow, a threshold or an experiment."""
-    from ... import experiments
-
     if what in WORKS:
         return WORKS[what]
+    from ... import experiments
+
     if what in experiments.ALL:
         return Experiment(what)
     raise unknown("thing to sweep", what, [*WORKS, *experiments.ALL])

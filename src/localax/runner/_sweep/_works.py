@@ -12,6 +12,7 @@ from ..._progress import Update
 from ...analysis import ipr, localized
 from ...store import TRAJECTORY
 from ...trajectory import Trajectory
+from .._training import SHELVES, TrainingSettings
 from .._unit import AbstractUnit, Files
 
 Settings = dict[str, Any]
@@ -78,6 +79,9 @@ class AbstractWork(abc.ABC):
         self.run(settings[:1], seeds, lambda _: None, Path)
         return (time.perf_counter() - began) * len(settings)
 
+    def try_out(self, settings: Settings) -> None:  # noqa: B027 (for some works there is nothing left to try)
+        """Prepare a setting and run nothing: what a worker would refuse is refused before one is asked."""
+
     def clock(self, settings: Settings) -> tuple[np.ndarray, np.ndarray]:
         """When records are made: by the count of steps, and by the clock; empty where nothing is recorded over time."""
         del settings
@@ -92,6 +96,14 @@ class AbstractWork(abc.ABC):
         """The unit of one setting, where units of this work hold one alone and have a kind of their own."""
         del settings
         return None
+
+
+def with_kinds(given: Settings) -> Settings:
+    """Settings in which a stimulus, network or start that names no kind has the usual one."""
+    usual = {part: TrainingSettings.model_fields[part].default for part in SHELVES}
+    return given | {
+        part: {"kind": kind, **given[part]} for part, kind in usual.items() if isinstance(given.get(part), dict)
+    }
 
 
 def labelled_trajectory(run: Trajectory) -> Labelled:
