@@ -25,7 +25,7 @@ MEANINGS = {
     "weights": "weights of the hidden units",
     "loss": "loss on a probe batch that stays the same",
     "ipr": "inverse participation ratio of each field",
-    "localized": "1 where the last field is localized, 0 where not",
+    "localized": "1 where a field is localized, 0 where not",
     "diverged": "step at which a network diverged; -1: it did not",
     "clock": "steps x rate",
 }

@@ -16,7 +16,7 @@ from ...trajectory import Trajectory, load
 from .._training import SHELVES, completed_stimulus, task_of
 from .._unit import Files
 from ._design import changed
-from ._works import PLACE, AbstractWork, Settings, labelled_trajectory, with_kinds
+from ._works import PLACE, AbstractWork, Settings, labelled_trajectory, measured, with_kinds
 
 
 class _Theory(pydantic.BaseModel):
@@ -89,7 +89,7 @@ class EffectiveFlow(AbstractWork):
             status=sum((run.status for run in runs), ()), pixel_ndim=runs[0].pixel_ndim,
             swept={PLACE: np.arange(len(runs))},
         )  # fmt: skip
-        return Files({TRAJECTORY: whole.to_bytes()}, whole.status)
+        return Files({TRAJECTORY: measured(whole).to_bytes()}, whole.status)
 
     def labelled(self, data, name):
         return labelled_trajectory(load(data, name=name))

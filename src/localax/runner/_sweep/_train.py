@@ -17,7 +17,7 @@ from ...store import TRAJECTORY
 from ...trajectory import load
 from .._training import SHELVES, TrainingSettings, completed_stimulus, task_of, training_settings
 from .._unit import Files
-from ._works import AbstractWork, Settings, labelled_trajectory, with_kinds
+from ._works import AbstractWork, Settings, labelled_trajectory, measured, with_kinds
 
 LONG = 2_000_000
 """Networks x steps from which on a unit keeps checkpoints: a minute or so for small networks."""
@@ -54,7 +54,7 @@ class Train(AbstractWork):
             run = training.run(training.plan(**given), checkpoint=checkpoint, progress=progress)
         if any(status.startswith("interrupted") for status in run.status):
             raise KeyboardInterrupt
-        return Files({TRAJECTORY: run.to_bytes()}, run.status)
+        return Files({TRAJECTORY: measured(run).to_bytes()}, run.status)
 
     def labelled(self, data, name):
         return labelled_trajectory(load(data, name=name))

@@ -3,6 +3,7 @@
 import abc
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -106,19 +107,29 @@ def with_kinds(given: Settings) -> Settings:
     }
 
 
+def measured(run: Trajectory) -> Trajectory:
+    """A run with how local its fields are, at every record; a unit measures where it runs."""
+    of = {"ipr": ipr(run.weights, ndim=run.pixel_ndim), "localized": localized(run.weights, ndim=run.pixel_ndim)}
+    return replace(run, records=run.records | {name: np.asarray(array, np.float32) for name, array in of.items()})
+
+
 def labelled_trajectory(run: Trajectory) -> Labelled:
-    """Every array of a run with its axes, how local the fields are, and at which step networks diverged."""
-    places = np.arange(run.n_swept or 1)
-    alone = Trajectory(
-        np.arange(run.time.shape[-1]), run.weights, run.biases, run.readout, run.loss, run.records,
-        status=run.status, pixel_ndim=run.pixel_ndim, swept={PLACE: places},
-    ).to_xarray()  # fmt: skip
-    found = {str(name): (tuple(map(str, a.dims)), a.values) for name, a in alone.data_vars.items() if name != "status"}
+    """Every array of a run with its axes, and at which step networks diverged."""
+    named = {"weights": run.weights, "biases": run.biases, "readout": run.readout, "loss": run.loss, **run.records}
+    arrays = {name: array for name, array in named.items() if array is not None}
     lead = (PLACE, "seed")
-    fields = np.asarray(ipr(run.weights, ndim=run.pixel_ndim))
-    found["ipr"] = ((*lead, "time", "unit"), fields.astype(np.float32))
-    local = np.asarray(localized(run.final, ndim=run.pixel_ndim))
-    found["localized"] = ((*lead, "unit"), local.astype(np.float32))
+    found: Labelled = {
+        name: ((*lead, "time", *_further(run, name, array.shape[3:])), array) for name, array in arrays.items()
+    }
     died = [int(status.split()[-1]) if status.startswith("diverged") else -1 for status in run.status]
     found["diverged"] = (lead, np.array(died, np.int32).reshape(run.done.shape))
     return found
+
+
+def _further(run: Trajectory, name: str, lengths: tuple[int, ...]) -> tuple[str, ...]:
+    """Axes after the time: units and pixels where the lengths say so, else numbered ones."""
+    pixels = ("pixel",) if run.pixel_ndim == 1 else ("row", "column")
+    if name == "weights":
+        return ("unit", *pixels)
+    unit = lengths[:1] == (run.n_units,)
+    return (*["unit"] * unit, *(f"{name}_{i}" for i in range(len(lengths) - unit)))
