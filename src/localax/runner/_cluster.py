@@ -6,6 +6,7 @@ loads nothing of this package, and the processes that Dask starts from here do n
 
 import json
 import os
+import subprocess
 import sys
 import warnings
 from typing import Any
@@ -33,8 +34,16 @@ def slurm(jobs: int, **options: Any) -> Any:
 
     page = {"dashboard_address": f"{LOOPBACK}:0"}
     cluster = SLURMCluster(processes=1, scheduler_options=page, silence_logs="critical", **options)
+    _ask_sbatch(cluster.job_script())
     cluster.adapt(minimum_jobs=jobs, maximum_jobs=jobs)
     return cluster
+
+
+def _ask_sbatch(script: str) -> None:
+    """Whether SLURM would take such a job: what Dask is told later on it keeps to itself, and asks again for ever."""
+    asked = subprocess.run(["sbatch", "--test-only"], input=script, capture_output=True, text=True, check=False)
+    if asked.returncode:
+        raise ValueError(asked.stderr)
 
 
 KINDS = {"local": local, "slurm": slurm}
