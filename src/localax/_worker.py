@@ -1,8 +1,8 @@
 """A worker: this package run as a program that does units, asked and answering in lines of JSON.
 
-Nothing is pickled, no caller needs a guarded ``__main__``, and the same program works for every executor, with the same
-flags set before JAX is loaded: so that all of them give the same bits. This file loads nothing but the standard library,
-because it is all of the package that a Dask worker needs: the science is in the worker that it starts.
+Nothing is pickled, no caller needs a guarded ``__main__``, and every executor has the same program do its units, with the
+same flags set before JAX is loaded: so all of them give the same bits. This file loads nothing but the standard library:
+it is all of the package that a Dask worker needs. The science is in the worker that it starts.
 """
 
 import json

@@ -1,7 +1,7 @@
 """A SLURM of one node on loopback, in a folder of its own, without systemd and cgroups: for tests.
 
-``python tests/slurm/slurm.py COMMAND...`` runs a command with ``SLURM_CONF`` set and then stops everything; `slurm` does
-the same for a ``with``. Nothing of the system's own configuration is read or changed.
+``python tests/slurm/slurm.py COMMAND...`` runs a command with ``SLURM_CONF`` set and then stops everything; `slurm` is
+that for a ``with``. Nothing of the system's own configuration is read or changed.
 """
 
 import contextlib

@@ -1,6 +1,7 @@
 """A worker: takes requests for units from standard input until it ends; `localax._worker` is the caller's side."""
 
 import _thread
+import functools
 import json
 import os
 import queue
@@ -34,12 +35,11 @@ def main() -> None:
         out.write(json.dumps(message) + "\n")  # in one piece: threads may speak at once
         out.flush()
 
-    whole = unchanged()
     lines: queue.SimpleQueue = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(lines,), daemon=True).start()
     while line := _next(lines):
         try:
-            tell(**answer(json.loads(line), tell) if whole else CHANGED)
+            tell(**answer(json.loads(line), tell))
         except BrokenPipeError:  # whoever asked is gone
             return
         if resident() > FULL:  # compiled programs add up to gigabytes, and only the small ones serve again
@@ -65,7 +65,7 @@ def answer(asked: dict, tell) -> dict[str, object]:
     """Do what is asked, if this process means the same by it as whoever asks."""
     try:
         unit, store = unit_of(asked["kind"], asked["request"]), Store(asked["root"])
-        if unit.name != asked["name"]:
+        if unit.name != asked["name"] or not _loaded_as_named(unit.kind):
             return CHANGED
         if asked["replace"] or not store.finished(unit.identity):  # another may have done it meanwhile
             perform(unit, store, lambda f: tell(fraction=float(f)), replace=asked["replace"])
@@ -74,6 +74,13 @@ def answer(asked: dict, tell) -> dict[str, object]:
     except Exception as error:
         return trouble(error)
     return {"done": True}
+
+
+@functools.cache
+def _loaded_as_named(kind: str) -> bool:
+    """Whether the files are those that units are named by, now that all of this **kind** is loaded."""
+    del kind
+    return unchanged()
 
 
 if __name__ == "__main__":
