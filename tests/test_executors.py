@@ -6,7 +6,7 @@ import signal
 import socket
 import threading
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import SimpleNamespace
 
 import psutil
@@ -142,19 +142,17 @@ def test_a_full_disk_keeps_what_is_finished_and_begins_nothing_more(units, truth
 
 @dataclass(frozen=True)
 class Fake(runner.AbstractUnit):
+    identity: dict
     kind = "fake"
-    name: str
-    cost: float
-    identity: dict = field(default_factory=dict)
-
-    title = property(lambda self: self.name)
+    name = title = property(lambda self: f"unit {self.identity['i']}")
+    cost = property(lambda self: -float(self.identity["i"]))
 
     def request(self):
-        return {"a": self.cost}
+        return self.identity
 
     @classmethod
     def from_request(cls, request):
-        raise NotImplementedError
+        return cls(dict(request))
 
     def run(self, progress, scratch):
         raise NotImplementedError
@@ -163,7 +161,7 @@ class Fake(runner.AbstractUnit):
 def settled(*answers, count=2):
     """What becomes of the first of some units that gets these answers, one by one."""
     seen = []
-    units = [Fake(f"unit {i}", -float(i)) for i in range(count)]
+    units = [Fake({"i": i}) for i in range(count)]
     work = _executors.Work(units, lambda unit, f: seen.append((unit.name, f)))
     assert work.next() is units[0]
     for answer in answers:
@@ -179,15 +177,15 @@ def test_a_unit_is_tried_three_times_after_the_others_and_reported_with_its_sett
     assert settled(ERROR) == (["unit 1", "unit 0"], {}, [])
     waiting, failed, seen = settled(ERROR, ERROR, ERROR)
     assert waiting == ["unit 1", "unit 0", "unit 0"]  # once for each of two failures: nobody took them here
-    assert failed == {"unit 0": 'Traceback\nE: no (3 tries; settings {"a":-0.0})'}
+    assert failed == {"unit 0": 'Traceback\nE: no (3 tries; settings {"i":0})'}
     assert seen == [("unit 0", 1.0)]
     assert settled({"error": "its Dask worker died", "times": 4})[1] == {
-        "unit 0": 'its Dask worker died (4 tries; settings {"a":-0.0})'
+        "unit 0": 'its Dask worker died (4 tries; settings {"i":0})'
     }
 
 
 def test_what_can_be_mended_is_not_tried_again():
-    assert settled({**ERROR, "why": "mend"})[:2] == (["unit 1"], {"unit 0": 'Traceback\nE: no (settings {"a":-0.0})'})
+    assert settled({**ERROR, "why": "mend"})[:2] == (["unit 1"], {"unit 0": 'Traceback\nE: no (settings {"i":0})'})
     waiting, failed, seen = settled({**ERROR, "why": "full"}, count=3)
     assert waiting == []
     assert failed["unit 2"] == "not begun, as nothing can be stored: E: no"

@@ -1,8 +1,8 @@
 """A worker: this package run as a program that does units, asked and answering in lines of JSON.
 
-Nothing is pickled, no caller needs a guarded ``__main__``, and every executor has the same program do its units, with the
-same flags set before JAX is loaded: so all of them give the same bits. This file loads nothing but the standard library:
-it is all of the package that a Dask worker needs. The science is in the worker that it starts.
+Nothing is pickled, no caller needs a guarded ``__main__``, and all executors have the same program do their units, with
+the same flags set before JAX is loaded: so they give the same bits. This file loads the standard library alone: it is
+all of the package that a Dask worker needs. The science is in the worker that it starts.
 """
 
 import json

@@ -4,6 +4,7 @@ Dask carries requests and answers, as text. A Dask worker starts the same worker
 (`localax._worker`), so all executors give the same bits, and a worker of somebody's cluster need not be set up for JAX.
 """
 
+import asyncio
 import contextlib
 import importlib.util
 import json
@@ -13,6 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -115,8 +117,10 @@ def _connected(address: str) -> Iterator["_Scheduler"]:
     from distributed import Client
 
     try:
+        with ThreadPoolExecutor(1) as thread:  # a notebook has a loop of its own in this one
+            thread.submit(asyncio.run, _greeting(address)).result()
         client = Client(address, timeout=ANSWER, set_as_default=False)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, TimeoutError) as error:
         raise SettingError(f"no Dask scheduler answers at {address} within {ANSWER:.0f} s") from error
     scheduler = _Scheduler(client, address)
     try:
@@ -125,6 +129,14 @@ def _connected(address: str) -> Iterator["_Scheduler"]:
     finally:
         scheduler.close()
         client.close()
+
+
+async def _greeting(address: str) -> None:
+    """Dask's own way to connect waits for ever for who takes the call and says nothing."""
+    from distributed.comm import connect
+
+    comm = await asyncio.wait_for(connect(address, timeout=ANSWER), ANSWER)
+    await comm.close()
 
 
 def _show_page(link: str) -> None:
