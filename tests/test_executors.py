@@ -184,6 +184,13 @@ def test_a_unit_is_tried_three_times_after_the_others_and_reported_with_its_sett
     }
 
 
+def test_the_longest_begin_first():
+    units = [Fake({"i": i}) for i in (2, 0, 1)]
+    work = _executors.Work(units, lambda *_: None)
+    assert [work.next().cost for _ in units] == [0, -1, -2]
+    assert work.next() is None
+
+
 def test_what_can_be_mended_is_not_tried_again():
     assert settled({**ERROR, "why": "mend"})[:2] == (["unit 1"], {"unit 0": 'Traceback\nE: no (settings {"i":0})'})
     waiting, failed, seen = settled({**ERROR, "why": "full"}, count=3)
@@ -243,18 +250,34 @@ def test_without_the_extra_one_line_says_so(on, monkeypatch):
         runner.executor_of(on)
 
 
-def test_a_scheduler_that_does_not_answer_ends_the_command_in_time(monkeypatch, capsys, tmp_path):
+def test_a_scheduler_that_does_not_answer_is_given_up_in_time(monkeypatch, units, store):
+    import distributed  # noqa: F401 (its import takes a second or more, and is not what is timed)
+
     monkeypatch.setattr(_dask, "ANSWER", 1.0)  # ten for users
     with socket.create_server(("127.0.0.1", 0)) as deaf:
-        address = f"127.0.0.1:{deaf.getsockname()[1]}"
-        command = ["localax", "reproduce", "kurtosis", "--on", f"dask://{address}", "--store", str(tmp_path)]
-        monkeypatch.setattr("sys.argv", command)
+        port = deaf.getsockname()[1]
         began = time.monotonic()
-        with pytest.raises(SystemExit) as end:
-            cli.main()
-    assert end.value.code == 2
-    assert capsys.readouterr().err == f"localax: no Dask scheduler answers at tcp://{address} within 1 s\n"
-    assert time.monotonic() - began < 30
+        with pytest.raises(SettingError, match=rf"^no Dask scheduler answers at tcp://127.0.0.1:{port} within 1 s$"):
+            runner.executor_of(f"dask://127.0.0.1:{port}").run(units, store, lambda *_: None)
+        assert 1.0 <= time.monotonic() - began < 6.0  # of which five are for a busy machine
+    with pytest.raises(SettingError, match="no Dask scheduler answers"):  # nobody there at all
+        runner.executor_of(f"dask://127.0.0.1:{port}").run(units, store, lambda *_: None)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--on", "desk"], "no place to run on called 'desk'; did you mean dask?"),
+        (["--on", "slurm", "--cluster", "FILE"], "no option of slurm called 'core'; did you mean cores?"),
+    ],
+)
+def test_a_bad_place_ends_the_command_before_anything_runs(words, said, monkeypatch, capsys, tmp_path):
+    file = tmp_path / "cluster.toml"
+    file.write_text("[slurm]\ncore = 2\n")
+    monkeypatch.setattr("sys.argv", ["localax", "reproduce", *(str(file) if w == "FILE" else w for w in words)])
+    with pytest.raises(SystemExit) as end:
+        cli.main()
+    assert (end.value.code, capsys.readouterr().err) == (2, f"localax: {said}\n")
 
 
 # SLURM ----------------------------------------------------------------------------------------------------------------
