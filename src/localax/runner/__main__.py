@@ -7,6 +7,7 @@ import os
 import queue
 import sys
 import threading
+from collections.abc import Mapping
 
 import jax
 
@@ -61,7 +62,7 @@ def _next(lines: queue.SimpleQueue) -> str:
         return ""
 
 
-def answer(asked: dict, tell) -> dict[str, object]:
+def answer(asked: dict, tell) -> Mapping[str, object]:
     """Do what is asked, if this process means the same by it as whoever asks."""
     try:
         unit, store = unit_of(asked["kind"], asked["request"]), Store(asked["root"])

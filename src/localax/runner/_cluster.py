@@ -30,7 +30,7 @@ def local(workers: int) -> Any:
 
 def slurm(jobs: int, **options: Any) -> Any:
     """So many jobs, each a Dask worker with a thread for each of its cores; one that ends is asked for again."""
-    from dask_jobqueue import SLURMCluster
+    from dask_jobqueue.slurm import SLURMCluster
 
     page = {"dashboard_address": f"{LOOPBACK}:0"}
     cluster = SLURMCluster(processes=1, scheduler_options=page, silence_logs="critical", **options)
@@ -53,9 +53,9 @@ def main() -> None:
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what libraries print must not be taken for a message
     warnings.simplefilter("ignore")
-    import dask
+    from dask import config
 
-    dask.config.set(CONFIG)
+    config.set(CONFIG)
     asked = json.loads(sys.argv[1])
     try:
         cluster = KINDS[asked.pop("kind")](**asked)

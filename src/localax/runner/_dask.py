@@ -124,7 +124,7 @@ def _connected(address: str) -> Iterator["_Scheduler"]:
         raise SettingError(f"no Dask scheduler answers at {address} within {ANSWER:.0f} s") from error
     scheduler = _Scheduler(client, address)
     try:
-        _show_page(client.dashboard_link)
+        _show_page(str(client.dashboard_link))
         yield scheduler
     finally:
         scheduler.close()
@@ -133,7 +133,7 @@ def _connected(address: str) -> Iterator["_Scheduler"]:
 
 async def _greeting(address: str) -> None:
     """Dask's own way to connect waits for ever for who takes the call and says nothing."""
-    from distributed.comm import connect
+    from distributed.comm.core import connect
 
     comm = await asyncio.wait_for(connect(address, timeout=ANSWER), ANSWER)
     await comm.close()
@@ -158,7 +158,8 @@ class _Scheduler(AbstractPlace):
     def room(self) -> int:
         if time.monotonic() > self.looked + LOOK:
             with self._scheduler_is_there():
-                self.threads, self.looked = sum(self.client.nthreads().values()), time.monotonic()
+                threads: Any = self.client.nthreads()  # a coroutine only for who asks for one
+                self.threads, self.looked = sum(threads.values()), time.monotonic()
         return self.threads
 
     def begin(self, request, tell) -> None:
