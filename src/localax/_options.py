@@ -11,4 +11,5 @@ OutOrNone = Annotated[Path | None, typer.Option("--out", help="Folder to write t
 Open = Annotated[bool, typer.Option("--open", help="Open the page in a browser.")]
 Folder = Annotated[Path | None, typer.Option("--store", help="Folder of stored results.", file_okay=False)]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Run even what is stored.")]
+On = Annotated[str, typer.Option("--on", help="Where: processes, dask, dask://HOST:PORT or slurm.")]
 Set = Annotated[list[str] | None, typer.Option("--set", help="Any setting, e.g. --set init.scale=0.1.")]

@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ._options import Folder, Fresh, Json, OutOrNone, Set
+from ._options import Folder, Fresh, Json, On, OutOrNone, Set
 
 if TYPE_CHECKING:
     from .runner import SweepPlan, Swept
-
-On = Annotated[str, typer.Option("--on", help="Where it runs: processes.")]
 
 
 def sweep(

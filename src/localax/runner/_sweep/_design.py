@@ -8,7 +8,7 @@ import copy
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +60,8 @@ class Design:
     base: dict[str, Any]
     axes: tuple[Axis, ...]
     names: dict[str, str]
+    options: dict[str, Any] = field(default_factory=dict, compare=False)
+    """Of executors, by their names; they change no number."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -110,8 +112,9 @@ def read_design(source: StrPath | Mapping[str, Any], pairs: Sequence[str] = ()) 
     if not isinstance(table, dict) or not table:
         raise SettingError("sweep: the file needs a table [sweep] that says what varies, e.g. rate = [0.02, 0.05]")
     what = tables.pop("what", "train")
+    options = {on: tables.pop(on) for on in ("processes", "dask", "slurm") if on in tables}
     axes = tuple(_axes(table, tables))
-    design = Design(what, tables, axes, _names(axes))
+    design = Design(what, tables, axes, _names(axes), options)
     if design.count > SETTINGS:
         raise SettingError(f"sweep: {design.count:,} settings are more than the {SETTINGS:,} of one sweep; take fewer")
     return design

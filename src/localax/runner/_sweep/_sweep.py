@@ -54,7 +54,6 @@ def run_sweep(
     plan: SweepPlan,
     *,
     on: str | AbstractExecutor = "processes",
-    options: Mapping[str, Any] | None = None,
     out: StrPath,
     store: StrPath | None = None,
     fresh: bool = False,
@@ -62,11 +61,11 @@ def run_sweep(
 ) -> Swept:
     """Run what is missing of a **plan**, and write the result to the folder **out**.
 
-    **on**: the executor, or a word for one with its **options**. **store**: the folder of units. **fresh**: run what
+    **on**: the executor, or a word for one, whose options stand in the file. **store**: the folder of units. **fresh**: run what
     is stored too. **progress**: show how far it is.
     """
     shelf, path = Store(store), Path(out) / RESULT
-    executor = executor_of(on, options) if isinstance(on, str) else on
+    executor = executor_of(on, plan.design.options.get(on)) if isinstance(on, str) else on
     _refuse_unwritable(path.parent, shelf.root)
     networks = {piece.unit.name: piece.networks for piece in plan.pieces if fresh or not shelf.marked(piece.unit.name)}
     plan.try_out(networks)
