@@ -45,8 +45,11 @@ class SweepPlan:
     """A design cut into units."""
 
     design: Design
+    """What the file says."""
     work: AbstractWork
+    """What is repeated."""
     pieces: tuple[Piece, ...]
+    """Units, and where their numbers belong."""
     seeds: tuple[int, ...]
     """Initialisations of every setting; none where the work knows no such thing."""
     groups: tuple[int, ...]
@@ -65,11 +68,11 @@ class SweepPlan:
         return self.design.names[path]
 
     def settings(self, place: int) -> dict[str, Any]:
-        """The settings at one place of the design, with every default spelt out."""
+        """The settings at one **place** of the design, with every default spelt out."""
         return self.work.checked(self.design.at(self.design.point(int(place))))
 
     def try_out(self, names: Collection[str]) -> None:
-        """Prepare the first unit of each group in which one of those named is, so that errors are said at once."""
+        """Prepare the first setting of each group that has a unit among **names**, so that errors are said at once."""
         for first, members in self._by_group():
             if any(piece.unit.name in names for piece in members):
                 self.work.try_out(self.settings(int(first.places[0])))

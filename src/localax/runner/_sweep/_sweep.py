@@ -61,8 +61,8 @@ def run_sweep(
 ) -> Swept:
     """Run what is missing of a **plan**, and write the result to the folder **out**.
 
-    **on**: the executor, or a word for one, whose options stand in the file. **store**: the folder of units. **fresh**: run what
-    is stored too. **progress**: show how far it is.
+    **on**: the executor, or a word for one, whose options stand in the file. **store**: the folder of units.
+    **fresh**: run what is stored too. **progress**: show how far it is.
     """
     shelf, path = Store(store), Path(out) / RESULT
     executor = executor_of(on, plan.design.options.get(on)) if isinstance(on, str) else on
@@ -94,7 +94,7 @@ def _refuse_unwritable(*folders: Path) -> None:
 
 
 def default_out(source: StrPath | Mapping[str, Any], plan: SweepPlan) -> Path:
-    """Where a result goes if nobody says so: a folder called like the file, or like what decides the sweep."""
+    """Where the result of a **plan** goes if nobody says so: a folder called like its **source**, or like its hash."""
     return Path(FOLDER, fingerprint(plan) if isinstance(source, Mapping) else Path(source).stem)
 
 

@@ -31,7 +31,8 @@ def work_of(what: str) -> AbstractWork:
 class SweepUnit(AbstractUnit):
     """Some settings of a sweep; :func:`sweep_unit` makes it.
 
-    ``base`` are the settings that stay, ``points`` those that vary, by dotted path, one table for each setting.
+    ``what`` is repeated. ``base`` are the settings that stay, ``points`` those that vary, by dotted path, one table for
+    each setting; ``seeds`` are their initialisations.
     """
 
     kind: ClassVar[str] = "sweep"
