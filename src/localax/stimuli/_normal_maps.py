@@ -111,6 +111,25 @@ class AbstractNormalMap(AbstractMarginal):
         rest = max(self.variance() - powers[1:].sum(), 0.0)
         return np.polynomial.Polynomial(np.concatenate([[0.0], powers[1:], [0.0, rest]]))
 
+    def smoothed(self, mean: Numbers, variance: Numbers) -> Numbers:
+        """E T(``mean`` + sqrt(``variance``) xi) for a standard normal xi: a pixel's mean given some of its latent.
+
+        ``mean`` (..., n) has a ``variance`` (n) for each of its columns. Gauss and Hermite's quadrature on a grid of
+        means, with lines between; a column without variance is the map itself.
+        """
+        z = np.linspace(-FAR / 2, FAR / 2, 2**16)
+        value = self._exactly(z)
+        t, weight = np.polynomial.hermite_e.hermegauss(48)
+        grid = np.linspace(-1, 1, 2**10) * max(float(np.max(np.abs(mean))), 1e-9)
+        result = np.empty(np.shape(mean))
+        for k, rest in enumerate(variance):
+            if rest > 0:
+                means = np.interp(grid[:, None] + np.sqrt(rest) * t, z, value) @ weight / np.sqrt(2 * np.pi)
+                result[..., k] = np.interp(mean[..., k], grid, means)
+            else:
+                result[..., k] = np.interp(mean[..., k], z, value)
+        return result
+
     def latent_correlation(self, wanted: Numbers) -> Numbers:
         """The latent correlation behind a ``wanted`` one, by inverting :meth:`correlation`; refused out of range."""
         lowest, highest = self.correlation(np.array([-1.0, 1.0]))
@@ -146,6 +165,10 @@ class Normal(AbstractNormalMap):
     def _correlation_map(self) -> Callable:
         return np.positive
 
+    def smoothed(self, mean: Numbers, variance: Numbers) -> Numbers:
+        del variance
+        return mean
+
 
 class Erf(AbstractNormalMap):
     """erf(gain z), the marginal of NLGP: Gaussian at small gain, +-1 at large gain; excess kurtosis 0 to -2."""
@@ -168,6 +191,9 @@ class Erf(AbstractNormalMap):
 
     def _inverse(self, wanted: Numbers) -> Numbers:
         return np.asarray(np.sin(np.pi / 2 * self.norm**2 * wanted) / self._share())
+
+    def smoothed(self, mean: Numbers, variance: Numbers) -> Numbers:
+        return scipy.special.erf(mean / np.sqrt(1 / self.gain**2 + 2 * variance)) / self.norm
 
     def gated(self, latent: Numbers) -> Numbers:
         """atan(r/sqrt(1/(2 g^2) + 1 - r^2))/(pi norm), r the ``latent`` correlation.
@@ -215,6 +241,9 @@ class Uniform(AbstractNormalMap):
     def _correlation_map(self) -> Callable:
         return lambda latent: 6 / np.pi * np.arcsin(latent / 2)
 
+    def smoothed(self, mean: Numbers, variance: Numbers) -> Numbers:
+        return np.sqrt(3.0) * scipy.special.erf(mean / np.sqrt(2 + 2 * variance))
+
 
 class Laplace(AbstractNormalMap):
     """Two-sided exponential; excess kurtosis 3."""
@@ -239,6 +268,9 @@ class Bernoulli(AbstractNormalMap):
 
     def _correlation_map(self) -> Callable:
         return lambda latent: 2 / np.pi * np.arcsin(latent)
+
+    def smoothed(self, mean: Numbers, variance: Numbers) -> Numbers:
+        return np.where(variance > 0, scipy.special.erf(mean / np.sqrt(np.maximum(2 * variance, 1e-300))), np.sign(mean))
 
     def _inverse(self, wanted: Numbers) -> Numbers:
         return np.asarray(np.sin(np.pi / 2 * wanted))

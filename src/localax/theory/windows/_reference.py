@@ -1,0 +1,162 @@
+"""What windows are measured against: the exact f where there is one, else a sample with all its symmetries."""
+
+import functools
+import math
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy
+
+from ..._types import Array, Float, Int
+from ...spec import checked_count
+from ...stimuli import AbstractCopula, AbstractStimulus, checked_stimulus
+from .._estimate import Estimate
+from .._float64 import in_float64
+from .._input_gates import exact_gate
+from .._transfer import AbstractGate
+from ._closure import AbstractClosure, Field
+from ._tables import samples
+from ._windows import AbstractGateModel, gated_inputs
+
+EXACT = 1e-3
+"""The error allowed to the series of an exact f on Ising rings of more than 24 spins."""
+HALVES = 4
+"""Parts of a sample, whose spread says how well it is known."""
+
+
+class OrbitMean(AbstractClosure):
+    """The mean over samples, all their shifts and both signs, as far as the law has these symmetries.
+
+    ``shifts``: for every shift and pixel, the pixel that comes there; None without shifts.
+    """
+
+    x: Float[Array, "n pixels"]
+    shifts: Int[Array, "shifts pixels"] | None
+    symmetric: bool = eqx.field(static=True)
+
+    def moments(self, w: Field) -> tuple[Float[Array, ""], Float[Array, ""]]:
+        s = self._sums(w)
+        relu = jnp.abs(s) / 2 if self.symmetric else jnp.maximum(s, 0)
+        return jnp.mean(relu), jnp.mean(s**2) / 4 if self.symmetric else jnp.mean(relu**2) / 2
+
+    def gradients(self, w: Field) -> tuple[Field, Field]:
+        s = self._sums(w)
+        above = jnp.sign(s) / 2 if self.symmetric else (s >= 0).astype(s.dtype)
+        relu = s / 2 if self.symmetric else jnp.maximum(s, 0)
+        return self._back(above), self._back(relu)
+
+    def _sums(self, w: Field) -> Float[Array, "n shifts"]:
+        """<w, X> of every sample moved by every shift."""
+        return self.x @ (w[:, None] if self.shifts is None else w[self.shifts].T)
+
+    def _back(self, weights: Float[Array, "n shifts"]) -> Field:
+        """The mean of samples moved back, each with its weight."""
+        seen = self.x.T @ weights / weights.size
+        if self.shifts is None:
+            return seen[:, 0]
+        pixels = jnp.zeros(seen.shape[0], seen.dtype)
+        return pixels.at[self.shifts.T].add(seen)
+
+
+class Orbits(AbstractGateModel):
+    """A sample in place of the law: **samples** draws, with all shifts and both signs where the law has these.
+
+    Of Gaussian copulas Sobol's points, of data of one's own the data themselves, of other laws draws with **seed**. Its
+    f is what a network trained on just these samples would follow; it has no closure error, and the noise of a sample.
+    """
+
+    stimulus: AbstractStimulus
+    samples: int = eqx.field(static=True)
+    seed: int = eqx.field(static=True)
+    closure: OrbitMean
+
+    @in_float64
+    def __init__(self, stimulus: AbstractStimulus, samples: int = 4096, seed: int = 0):
+        self.stimulus, self.samples = checked_stimulus(Orbits, stimulus), checked_count(Orbits, samples, HALVES)
+        self.seed = seed
+        self.closure = orbit_mean(stimulus, _representatives(stimulus, self.samples, seed))
+
+
+def orbit_mean(stimulus: AbstractStimulus, x: Float[np.ndarray, "n pixels"]) -> OrbitMean:
+    """The mean over the orbits of samples ``x`` of a ``stimulus``."""
+    shifts = None
+    if stimulus.shift_invariant:
+        place = np.indices(stimulus.shape).reshape(len(stimulus.shape), -1)
+        moved = (place[:, None] + place[:, :, None]) % np.array(stimulus.shape)[:, None, None]
+        shifts = jnp.asarray(np.ravel_multi_index(tuple(moved), stimulus.shape))
+    return OrbitMean(jnp.asarray(x), shifts, stimulus.sign_symmetric)
+
+
+def _representatives(stimulus: AbstractStimulus, count: int, seed: int) -> Float[np.ndarray, "n pixels"]:
+    """Samples that stand for a law: of copulas Sobol's points along the largest directions of the latent field first."""
+    if not isinstance(stimulus, AbstractCopula):
+        x = samples(stimulus, count, seed)
+        return x if len(x) <= count else x[np.random.default_rng(seed).permutation(len(x))[:count]]
+    from ..._math import dense_circulant
+
+    size = math.prod(stimulus.shape)
+    values, vectors = np.linalg.eigh(dense_circulant(np.asarray(stimulus.latent.row, float)))
+    points = scipy.stats.qmc.Sobol(size, seed=seed).random(count)
+    normal = scipy.special.ndtri(np.clip(points, 1e-12, 1 - 1e-12))
+    z = normal @ (vectors * np.sqrt(np.maximum(values, 0)))[:, ::-1].T
+    return stimulus.marginal.smoothed(z, np.zeros(size))
+
+
+# How good something is ------------------------------------------------------------------------------------------------
+
+
+class AbstractReference(eqx.Module):
+    """The true f, as well as it is known."""
+
+    def error(self, w: Float[np.ndarray, "fields n"], f: Float[np.ndarray, "fields n"]) -> Estimate:
+        """|f - truth|/|truth| at each of the fields."""
+        parts = self.parts(w)
+        truth = parts.mean(0)
+        length = np.linalg.norm(truth, axis=1)
+        if len(parts) == 1:
+            return Estimate(np.linalg.norm(f - truth, axis=1) / length, np.zeros(len(w)))
+        # The product of two parts' errors has no noise in its mean, where the square of one would have.
+        gaps = f - parts
+        pairs = [np.sum(a * b, axis=1) for i, a in enumerate(gaps) for b in gaps[:i]]
+        square = np.maximum(np.mean(pairs, axis=0), 0)
+        noise = np.linalg.norm(parts - truth, axis=2).mean(0) / math.sqrt(len(parts) - 1)
+        return Estimate(np.sqrt(square) / length, noise / length)
+
+    def parts(self, w: Float[np.ndarray, "fields n"]) -> Float[np.ndarray, "parts fields n"]:
+        """f by each of several independent parts of a sample; one where it is exact."""
+        raise NotImplementedError
+
+
+class ExactReference(AbstractReference):
+    """A closed form, transfer matrices or a sum over states."""
+
+    gate: AbstractGate
+
+    def parts(self, w: Float[np.ndarray, "fields n"]) -> Float[np.ndarray, "parts fields n"]:
+        return np.asarray(_exact(self.gate, jnp.asarray(w)))[None]
+
+
+class SampledReference(AbstractReference):
+    """Parts of a sample."""
+
+    means: tuple[OrbitMean, ...]
+
+    def parts(self, w: Float[np.ndarray, "fields n"]) -> Float[np.ndarray, "parts fields n"]:
+        return np.stack([np.asarray(gated_inputs(mean, jnp.asarray(w))) for mean in self.means])
+
+
+@eqx.filter_jit
+def _exact(gate: AbstractGate, w: Float[Array, "fields n"]) -> Float[Array, "fields n"]:
+    return jax.lax.map(lambda one: gate(one)[0], w)
+
+
+def reference(stimulus: AbstractStimulus, count: int = 2**16) -> AbstractReference:
+    """The best truth that there is for f of a ``stimulus``; ``count``: samples where it has to be a sample."""
+    gate = exact_gate(stimulus, EXACT)
+    if gate is not None:
+        return ExactReference(gate)
+    size = count // HALVES
+    parts = (_representatives(stimulus, size, 1 + part) for part in range(HALVES))
+    return SampledReference(tuple(orbit_mean(stimulus, x) for x in parts))

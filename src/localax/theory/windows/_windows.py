@@ -1,0 +1,225 @@
+"""``Windows``: what a ReLU neuron sees of one class, by windows of pixels treated exactly and the rest as Gaussian."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..._errors import setting_error
+from ..._text import readable
+from ..._types import Array, Float
+from ...stimuli import AbstractStimulus, Task, checked_stimulus
+from .._checks import checked_fields
+from .._estimate import Estimate
+from .._float64 import in_float64
+from .._products import DENSE, AbstractProducts, FourierProducts, MatrixProducts
+from ._closure import AbstractClosure, Term, WindowSum
+from ._forms import Form, far_pairs, forms
+from ._tables import Table, table
+
+CELLS = 4096
+"""The most cells that a window may have."""
+LEAST = 1e-9
+"""Columns of a table below this are left out."""
+RARE = 1e-14
+"""Cells that are less likely than this are left out."""
+NUMBERS = 2**27
+"""The most numbers in the tables of data that are not the same everywhere: 1 GB."""
+
+
+class AbstractGateModel(eqx.Module):
+    """A stimulus and a closure for what a ReLU neuron sees of it."""
+
+    __repr__ = readable
+
+    stimulus: eqx.AbstractVar[AbstractStimulus]
+    closure: eqx.AbstractVar[AbstractClosure]
+
+    @in_float64
+    def mean_gated_input(self, w: Any) -> Float[np.ndarray, "..."]:
+        """f(w) = E[1(<w,X> >= 0) X] at one field **w** (*pixels) or many (..., *pixels)."""
+        fields = checked_fields(type(self).__name__, w, self.stimulus.shape)
+        flat = fields.reshape(-1, math.prod(self.stimulus.shape))
+        return np.asarray(gated_inputs(self.closure, jnp.asarray(flat))).reshape(fields.shape)
+
+    @in_float64
+    def error(self, w: Any) -> Estimate:
+        """The error of f relative to its length, with a standard error, at one field **w** (*pixels) or many.
+
+        Against the exact f where there is one, else against a sample of 65,536 with all its shifts and both signs.
+        """
+        from ._reference import reference
+
+        fields = checked_fields(type(self).__name__, w, self.stimulus.shape)
+        flat = fields.reshape(-1, math.prod(self.stimulus.shape))
+        found = reference(self.stimulus).error(flat, np.asarray(gated_inputs(self.closure, jnp.asarray(flat))))
+        lead = fields.shape[: fields.ndim - len(self.stimulus.shape)]
+        return Estimate(found.value.reshape(lead), found.standard_error.reshape(lead))
+
+
+@eqx.filter_jit
+def gated_inputs(closure: AbstractClosure, w: Float[Array, "fields n"]) -> Float[Array, "fields n"]:
+    """f of many fields, one after the other."""
+    return jax.lax.map(lambda one: closure.gradients(one)[0], w)
+
+
+class Windows(AbstractGateModel):
+    """Tables of windows of one stimulus, made once: f(w), E ReLU<w,X> and E ReLU^2 follow for every w.
+
+    **levels**: levels a pixel for windows of 1, 2, 3, ... pixels: (32, 16) are pixels in 32 levels and pairs in 16,
+    (2, 2, 2, 2) the signs of four pixels, () no window at all, the linear amplifier. On a torus the second entry is that
+    of squares of 2 x 2 pixels. **stride**: the distance of the pixels of a window. **far_pairs**: all pairs that no
+    window holds as well, in at most four levels; for rings, short lengthscales and few pixels. Gaussian and
+    elliptical laws need no windows and get none.
+    """
+
+    stimulus: AbstractStimulus
+    levels: tuple[int, ...] = eqx.field(static=True)
+    stride: int = eqx.field(static=True)
+    far_pairs: bool = eqx.field(static=True)
+    closure: WindowSum
+
+    @in_float64
+    def __init__(
+        self, stimulus: AbstractStimulus, levels: Sequence[int] = (32, 16), stride: int = 1, far_pairs: bool = False
+    ):
+        self.stimulus = checked_stimulus(Windows, stimulus)
+        self.stride = _whole("stride", stride, 1)
+        self.levels = _checked_levels(stimulus, levels, self.stride)
+        self.far_pairs = bool(far_pairs)
+        if self.far_pairs and (not stimulus.shift_invariant or len(stimulus.shape) > 1 or not self.levels):
+            raise setting_error(Windows, "far_pairs", far_pairs, "False where data are no ring or there is no window")
+        self.closure = _window_sum(stimulus, self.levels, self.stride, self.far_pairs)
+
+    @property
+    def cells(self) -> int:
+        """Cells of all windows at one place, which is what a right-hand side costs."""
+        terms = self.closure.terms[:-1]
+        return sum(int(np.prod(t.chance.shape)) if t.back is not None else t.chance.shape[1] for t in terms)
+
+    @staticmethod
+    def choose(task: Task, **options: Any) -> Any:
+        """The windows that follow a **task** best, with how well each candidate does: see :func:`choose_windows`.
+
+        **options**: as there.
+        """
+        from ._choice import choose_windows
+
+        return choose_windows(task, **options)
+
+
+def _checked_levels(stimulus: AbstractStimulus, levels: Any, stride: int) -> tuple[int, ...]:
+    expected = "whole numbers from 2 on that do not grow, one for each size of window, such as (32, 16)"
+    if isinstance(levels, str) or not isinstance(levels, Sequence):
+        raise setting_error(Windows, "levels", levels, expected)
+    found = tuple(_whole("levels", level, 2, expected) for level in levels)
+    if any(a < b for a, b in zip(found, found[1:], strict=False)):
+        raise setting_error(Windows, "levels", levels, expected)
+    torus = len(stimulus.shape) > 1
+    if torus and len(found) > 2:
+        raise setting_error(Windows, "levels", levels, "at most two on a torus: for pixels and for squares of 2 x 2")
+    reach = 2 * stride if torus and len(found) == 2 else len(found) * stride
+    if found and reach > min(stimulus.shape):
+        raise setting_error(
+            Windows, "levels and stride", (found, stride), f"of windows that fit {min(stimulus.shape)} pixels"
+        )
+    few = stimulus.marginal.atoms() if stimulus.ising_coupling() is None else (np.zeros(2), None)
+    values = len(few[0]) if few is not None else max(found, default=2)
+    largest = max((min(n, values) ** (4 if torus and m == 2 else m) for m, n in enumerate(found, 1)), default=1)
+    if largest > CELLS:
+        raise setting_error(Windows, "levels", levels, f"of windows of at most {CELLS} cells, not {largest}")
+    return found
+
+
+def _whole(name: str, value: Any, least: int, expected: str | None = None) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise setting_error(Windows, name, value, expected or f"a whole number >= {least}")
+    return int(value)
+
+
+# From tables to terms -------------------------------------------------------------------------------------------------
+
+
+def _window_sum(stimulus: AbstractStimulus, levels: tuple[int, ...], stride: int, far: bool) -> WindowSum:
+    single, factor = stimulus.multiple_of()
+    constant = single.elliptical_constant()
+    if constant is not None:
+        levels, far, factor = (), False, factor * constant * math.sqrt(math.pi / 2)
+    elif single.is_gaussian:
+        levels, far = (), False
+    found = forms(single.shape, levels, stride, periodic=single.shift_invariant)
+    terms = [_term(single, form) for form in found]
+    if far and levels:
+        terms += _far_terms(single, len(levels), min(4, levels[-1]))
+    return WindowSum((*terms, _no_window(single, terms)), second_moments(single), jnp.asarray(abs(factor)), single.sign_symmetric)
+
+
+def whole_ring(stimulus: AbstractStimulus, levels: int) -> WindowSum:
+    """One window that is the whole ring, counted once: exact, where ``levels`` are as many as a pixel has values."""
+    size = math.prod(stimulus.shape)
+    term = _term(stimulus, Form(tuple(range(size)), levels, np.arange(size), np.full(size, 1 / size)))
+    return WindowSum(
+        (term, _no_window(stimulus, [term])), second_moments(stimulus), jnp.ones(()), stimulus.sign_symmetric
+    )
+
+
+def _term(stimulus: AbstractStimulus, form: Form) -> Term:
+    starts = [0] if stimulus.shift_invariant else form.starts.tolist()
+    found = table(stimulus, form.offsets, form.levels, starts)
+    if stimulus.shift_invariant:
+        likely = found.chance[0] > RARE
+        return _moved(Table(found.chance[:, likely], found.means[:, likely]), form.count[:1], stimulus.shape)
+    if found.means.size > NUMBERS:
+        raise setting_error(Windows, "levels", form.levels, f"fewer: tables of {found.means.size:,} numbers are too large")
+    return _fixed(found.chance, found.means, form.count)
+
+
+def _moved(found: Table, count: np.ndarray, shape: tuple[int, ...]) -> Term:
+    """The windows of one or several forms, at every place of a ring or torus."""
+    size = math.prod(shape)
+    column = np.flatnonzero(np.max(np.abs(found.means), axis=(0, 1)) > LEAST)
+    sides = np.array(shape)[:, None, None]
+    offset = np.array(np.unravel_index(column, shape))[:, :, None]
+    place = np.array(np.unravel_index(np.arange(size), shape))[:, None, :]
+    there, back = (np.ravel_multi_index(tuple(at % sides), shape) for at in (place + offset, place - offset))
+    arrays = (count, found.chance, found.means[:, :, column], there, back)
+    return Term(*(jnp.asarray(array) for array in arrays))
+
+
+def _fixed(chance: np.ndarray, means: np.ndarray, count: np.ndarray) -> Term:
+    """Windows that have a table each."""
+    there = np.arange(means.shape[-1])[:, None]
+    return Term(*(jnp.asarray(array) for array in (count, chance, means, there)), back=None)
+
+
+def _far_terms(stimulus: AbstractStimulus, nearest: int, levels: int) -> list[Term]:
+    pairs, count, single = far_pairs(stimulus.shape[0], nearest)
+    if not pairs:
+        return []
+    found = [table(stimulus, pair, levels, [0]) for pair in pairs]
+    together = Table(*(np.concatenate([getattr(f, name) for f in found]) for name in ("chance", "means")))
+    alone = table(stimulus, (0,), levels, [0])
+    return [
+        _moved(together, count, stimulus.shape),
+        _moved(alone, np.array([single]), stimulus.shape),
+    ]
+
+
+def _no_window(stimulus: AbstractStimulus, terms: list[Term]) -> Term:
+    """What is left to one cell that is everything, so that all counting numbers sum to 1."""
+    mean = np.zeros(math.prod(stimulus.shape)) if stimulus.sign_symmetric else stimulus.mean().ravel()
+    taken = sum(float(jnp.sum(term.count)) * term.there.shape[1] for term in terms)
+    return _fixed(np.ones((1, 1)), np.asarray(mean, float)[None, None], np.array([1 - taken]))
+
+
+def second_moments(stimulus: AbstractStimulus) -> AbstractProducts:
+    """The products with E[X X']."""
+    mean = np.zeros(stimulus.shape) if stimulus.sign_symmetric else np.asarray(stimulus.mean(), float)
+    if mean.size <= DENSE or not stimulus.shift_invariant:
+        return MatrixProducts(jnp.asarray(stimulus.covariance_matrix() + np.outer(mean, mean))[None])
+    row = stimulus.covariance() + mean.flat[0] ** 2
+    return FourierProducts(jnp.asarray(np.fft.rfftn(row).real)[None], stimulus.shape)
