@@ -11,24 +11,31 @@ window at all, which is the linear amplifier. The same closure gives E ReLU^2/2 
 
 import abc
 import math
+from typing import Any, NamedTuple
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
-from jax.scipy.special import erf
+import numpy as np
+import scipy
 
-from ..._types import Array, Float, Int
+from ..._types import Array, Float, Leaf
 from .._products import AbstractProducts
 
-Field = Float[Array, " n"]
+Field = Float[Array, " n"] | Float[np.ndarray, " n"]
+Number = Float[Array, ""] | Float[np.ndarray, ""] | float
 FLOOR = 1e-10
 """The least share of the variance that is left inside cells: rounding may leave less than nothing."""
 
 
 class AbstractClosure(eqx.Module):
-    """What a ReLU neuron sees of one class, as two functions of its weights w (pixels flattened)."""
+    """What a ReLU neuron sees of one class, as two functions of its weights w (pixels flattened).
+
+    By numpy for numpy's arrays, where a handful of fields would not be worth a compilation, and by JAX for its own.
+    """
 
     @abc.abstractmethod
-    def moments(self, w: Field) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    def moments(self, w: Field) -> tuple[Number, Number]:
         """E ReLU<w,X> and E ReLU<w,X>^2/2."""
 
     @abc.abstractmethod
@@ -44,11 +51,11 @@ class Term(eqx.Module):
     where there is one place and columns are pixels.
     """
 
-    count: Float[Array, " groups"]
-    chance: Float[Array, "groups cells"]
-    means: Float[Array, "groups cells columns"]
-    there: Int[Array, "columns places"]
-    back: Int[Array, "columns n"] | None
+    count: Leaf
+    chance: Leaf
+    means: Leaf
+    there: Leaf
+    back: Leaf | None
 
     def project(self, w: Field) -> Float[Array, "groups cells places"]:
         """<w, E[X | cell]> of every window."""
@@ -58,20 +65,21 @@ class Term(eqx.Module):
     def spread(self, weights: Float[Array, "groups cells places"]) -> Field:
         """sum over windows and cells of a weight times E[X | cell]."""
         flat = self.means.reshape(-1, self.means.shape[-1]).T @ weights.reshape(-1, weights.shape[-1])
-        return flat[:, 0] if self.back is None else jnp.sum(jnp.take_along_axis(flat, self.back, axis=1), axis=0)
+        return flat[:, 0] if self.back is None else xp_of(flat).take_along_axis(flat, self.back, axis=1).sum(0)
 
 
-class _Cells(eqx.Module):
+class _Cells(NamedTuple):
     """S in the cells of one term: means, one standard deviation a window, the share above 0, the density at 0."""
 
-    chance: Float[Array, "groups cells 1"]
-    mean: Float[Array, "groups cells places"]
-    spread: Float[Array, "groups 1 places"]
-    above: Float[Array, "groups cells places"]
-    density: Float[Array, "groups cells places"]
+    chance: Any
+    mean: Any
+    spread: Any
+    above: Any
+    density: Any
 
-    def average(self, values: Float[Array, "groups cells places"]) -> Float[Array, "groups 1 places"]:
-        return jnp.sum(self.chance * values, axis=1, keepdims=True)
+    def average(self, values: Any) -> Any:
+        """Over the cells of each window."""
+        return (self.chance * values).sum(1, keepdims=True)
 
 
 class WindowSum(AbstractClosure):
@@ -79,45 +87,60 @@ class WindowSum(AbstractClosure):
 
     terms: tuple[Term, ...]
     products: AbstractProducts
-    factor: Float[Array, ""]
+    factor: Leaf
     symmetric: bool = eqx.field(static=True)
 
-    def moments(self, w: Field) -> tuple[Float[Array, ""], Float[Array, ""]]:
-        moved = self.products(w[None])[0, 0]
-        total = w @ moved
-        first, second = jnp.zeros(()), jnp.zeros(())
-        for term in self.terms:
-            cells = self._cells(term, w, total)
+    def moments(self, w: Field) -> tuple[Number, Number]:
+        total = w @ self._image(w)
+        first, second = 0.0, 0.0
+        for term, cells in zip(self.terms, self._cells(w, total), strict=True):
             count = term.count[:, None, None]
-            first += jnp.sum(count * cells.average(cells.mean * cells.above + cells.spread * cells.density))
+            first += (count * cells.average(cells.mean * cells.above + cells.spread * cells.density)).sum()
             if not self.symmetric:
                 square = (cells.mean**2 + cells.spread**2) * cells.above + cells.mean * cells.spread * cells.density
-                second += jnp.sum(count * cells.average(square)) / 2
+                second += (count * cells.average(square)).sum() / 2
         return self.factor * first, self.factor**2 * (total / 4 if self.symmetric else second)
 
     def gradients(self, w: Field) -> tuple[Field, Field]:
-        moved = self.products(w[None])[0, 0]
-        total = w @ moved
-        first, second, narrow, open_ = jnp.zeros_like(w), jnp.zeros_like(w), jnp.zeros(()), jnp.zeros(())
-        for term in self.terms:
-            cells = self._cells(term, w, total)
+        image = self._image(w)
+        first, second, narrow, share = 0.0, 0.0, 0.0, 0.0
+        for term, cells in zip(self.terms, self._cells(w, w @ image), strict=True):
             count = term.count[:, None, None]
             d = cells.average(cells.density) / cells.spread
             first += term.spread(count * cells.chance * (cells.above - d * cells.mean))
-            narrow += jnp.sum(count * d)
+            narrow += (count * d).sum()
             if not self.symmetric:
-                share = cells.average(cells.above)
+                above = cells.average(cells.above)
                 relu = cells.mean * cells.above + cells.spread * cells.density
-                second += term.spread(count * cells.chance * (relu - share * cells.mean))
-                open_ += jnp.sum(count * share)
-        second = moved / 2 if self.symmetric else second + open_ * moved
-        return self.factor * (first + narrow * moved), self.factor**2 * second
+                second += term.spread(count * cells.chance * (relu - above * cells.mean))
+                share += (count * above).sum()
+        second = image / 2 if self.symmetric else second + share * image
+        return self.factor * (first + narrow * image), self.factor**2 * second
 
-    def _cells(self, term: Term, w: Field, total: Float[Array, ""]) -> _Cells:
-        mean, chance = term.project(w), term.chance[:, :, None]
-        left = total - jnp.sum(chance * mean**2, axis=1, keepdims=True)
-        spread = jnp.sqrt(jnp.maximum(left, FLOOR * total))
-        y = mean / spread
+    def _image(self, w: Field) -> Field:
+        """E[X X'] w."""
+        return xp_of(w).asarray(self.products(jnp.asarray(w)[None])[0, 0])
+
+    def _cells(self, w: Field, total: Number) -> list[_Cells]:
+        xp = xp_of(w)
+        means = [term.project(w) for term in self.terms]
+        chances = [term.chance[:, :, None] for term in self.terms]
+        left = [total - (p * r**2).sum(1, keepdims=True) for p, r in zip(chances, means, strict=True)]
+        spreads = [xp.sqrt(xp.maximum(rest, FLOOR * total)) for rest in left]
+        # All cells at once: each erf is much code, and compiling one for every term would take seconds.
+        y = xp.concatenate([(r / s).ravel() for r, s in zip(means, spreads, strict=True)])
         # Of sign-symmetric data half the cells are kept, and 1/2 that sums to nothing is left out.
-        above = erf(y / math.sqrt(2)) / 2 + (0 if self.symmetric else 0.5)
-        return _Cells(chance, mean, spread, above, jnp.exp(-(y**2) / 2) / math.sqrt(2 * math.pi))
+        above = _erf(y / math.sqrt(2)) / 2 + (0 if self.symmetric else 0.5)
+        density = xp.exp(-(y**2) / 2) / math.sqrt(2 * math.pi)
+        cuts = np.cumsum([r.size for r in means])[:-1].tolist()
+        parts = zip(chances, means, spreads, xp.split(above, cuts), xp.split(density, cuts), strict=True)
+        return [_Cells(p, r, s, a.reshape(r.shape), d.reshape(r.shape)) for p, r, s, a, d in parts]
+
+
+def xp_of(x: Any) -> Any:
+    """The library that an array belongs to."""
+    return jnp if isinstance(x, jax.Array) else np
+
+
+def _erf(x: Any) -> Any:
+    return jax.scipy.special.erf(x) if isinstance(x, jax.Array) else scipy.special.erf(x)

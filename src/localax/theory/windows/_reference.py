@@ -1,6 +1,5 @@
 """What windows are measured against: the exact f where there is one, else a sample with all its symmetries."""
 
-import functools
 import math
 
 import equinox as eqx
@@ -9,14 +8,14 @@ import jax.numpy as jnp
 import numpy as np
 import scipy
 
-from ..._types import Array, Float, Int
+from ..._types import Array, Float, Leaf
 from ...spec import checked_count
 from ...stimuli import AbstractCopula, AbstractStimulus, checked_stimulus
 from .._estimate import Estimate
 from .._float64 import in_float64
 from .._input_gates import exact_gate
 from .._transfer import AbstractGate
-from ._closure import AbstractClosure, Field
+from ._closure import AbstractClosure, Field, Number, xp_of
 from ._tables import samples
 from ._windows import AbstractGateModel, gated_inputs
 
@@ -27,37 +26,38 @@ HALVES = 4
 
 
 class OrbitMean(AbstractClosure):
-    """The mean over samples, all their shifts and both signs, as far as the law has these symmetries.
+    """The mean over samples ``x``, all their shifts and both signs, as far as the law has these symmetries.
 
-    ``shifts``: for every shift and pixel, the pixel that comes there; None without shifts.
+    ``there`` (pixel, shift): where a shift takes a pixel; ``back``: whence it comes; None without shifts. ``second``:
+    E[X X'], where both signs are there.
     """
 
-    x: Float[Array, "n pixels"]
-    shifts: Int[Array, "shifts pixels"] | None
-    symmetric: bool = eqx.field(static=True)
+    x: Leaf
+    there: Leaf | None
+    back: Leaf | None
+    second: Leaf | None
 
-    def moments(self, w: Field) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    def moments(self, w: Field) -> tuple[Number, Number]:
         s = self._sums(w)
-        relu = jnp.abs(s) / 2 if self.symmetric else jnp.maximum(s, 0)
-        return jnp.mean(relu), jnp.mean(s**2) / 4 if self.symmetric else jnp.mean(relu**2) / 2
+        relu = abs(s) / 2 if self.second is not None else s * (s > 0)
+        return relu.mean(), (s**2).mean() / 4 if self.second is not None else (relu**2).mean() / 2
 
     def gradients(self, w: Field) -> tuple[Field, Field]:
         s = self._sums(w)
-        above = jnp.sign(s) / 2 if self.symmetric else (s >= 0).astype(s.dtype)
-        relu = s / 2 if self.symmetric else jnp.maximum(s, 0)
-        return self._back(above), self._back(relu)
+        if self.second is not None:
+            return self._seen((s > 0) - 0.5), self.second @ w / 2
+        return self._seen((s >= 0) + 0.0), self._seen(s * (s > 0))
 
     def _sums(self, w: Field) -> Float[Array, "n shifts"]:
         """<w, X> of every sample moved by every shift."""
-        return self.x @ (w[:, None] if self.shifts is None else w[self.shifts].T)
+        return self.x @ (w[:, None] if self.there is None else w[self.there])
 
-    def _back(self, weights: Float[Array, "n shifts"]) -> Field:
-        """The mean of samples moved back, each with its weight."""
+    def _seen(self, weights: Float[Array, "n shifts"]) -> Field:
+        """The mean of all moved samples, each with its weight."""
         seen = self.x.T @ weights / weights.size
-        if self.shifts is None:
+        if self.back is None:
             return seen[:, 0]
-        pixels = jnp.zeros(seen.shape[0], seen.dtype)
-        return pixels.at[self.shifts.T].add(seen)
+        return xp_of(seen).take_along_axis(seen, self.back, axis=0).sum(1)
 
 
 class Orbits(AbstractGateModel):
@@ -81,12 +81,17 @@ class Orbits(AbstractGateModel):
 
 def orbit_mean(stimulus: AbstractStimulus, x: Float[np.ndarray, "n pixels"]) -> OrbitMean:
     """The mean over the orbits of samples ``x`` of a ``stimulus``."""
-    shifts = None
-    if stimulus.shift_invariant:
-        place = np.indices(stimulus.shape).reshape(len(stimulus.shape), -1)
-        moved = (place[:, None] + place[:, :, None]) % np.array(stimulus.shape)[:, None, None]
-        shifts = jnp.asarray(np.ravel_multi_index(tuple(moved), stimulus.shape))
-    return OrbitMean(jnp.asarray(x), shifts, stimulus.sign_symmetric)
+    second = x.T @ x / len(x) if stimulus.sign_symmetric else None
+    if not stimulus.shift_invariant:
+        return OrbitMean(x, None, None, second)
+    place = np.indices(stimulus.shape).reshape(len(stimulus.shape), -1)
+    sides = np.array(stimulus.shape)[:, None, None]
+    moved = (place[:, :, None] + sign * place[:, None, :] for sign in (1, -1))
+    there, back = (np.ravel_multi_index(tuple(at % sides), stimulus.shape) for at in moved)
+    if second is not None:
+        row = np.take_along_axis(second, there, axis=0).mean(1)  # E X_(i+j) X_j over all places j
+        second = row[back]
+    return OrbitMean(x, there, back, second)
 
 
 def _representatives(stimulus: AbstractStimulus, count: int, seed: int) -> Float[np.ndarray, "n pixels"]:
@@ -110,13 +115,12 @@ def _representatives(stimulus: AbstractStimulus, count: int, seed: int) -> Float
 class AbstractReference(eqx.Module):
     """The true f, as well as it is known."""
 
-    def error(self, w: Float[np.ndarray, "fields n"], f: Float[np.ndarray, "fields n"]) -> Estimate:
-        """|f - truth|/|truth| at each of the fields."""
-        parts = self.parts(w)
+    def error(self, parts: Float[np.ndarray, "parts fields n"], f: Float[np.ndarray, "fields n"]) -> Estimate:
+        """|f - truth|/|truth| at each of the fields, the truth in ``parts``."""
         truth = parts.mean(0)
         length = np.linalg.norm(truth, axis=1)
         if len(parts) == 1:
-            return Estimate(np.linalg.norm(f - truth, axis=1) / length, np.zeros(len(w)))
+            return Estimate(np.linalg.norm(f - truth, axis=1) / length, np.zeros(len(f)))
         # The product of two parts' errors has no noise in its mean, where the square of one would have.
         gaps = f - parts
         pairs = [np.sum(a * b, axis=1) for i, a in enumerate(gaps) for b in gaps[:i]]
@@ -144,7 +148,7 @@ class SampledReference(AbstractReference):
     means: tuple[OrbitMean, ...]
 
     def parts(self, w: Float[np.ndarray, "fields n"]) -> Float[np.ndarray, "parts fields n"]:
-        return np.stack([np.asarray(gated_inputs(mean, jnp.asarray(w))) for mean in self.means])
+        return np.stack([gated_inputs(mean, w) for mean in self.means])
 
 
 @eqx.filter_jit

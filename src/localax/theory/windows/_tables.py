@@ -4,6 +4,7 @@ Exact for Ising rings; for Gaussian copulas by quadrature inside each cell, wher
 latent values is the law's map smoothed by what they leave open; for everything else from samples.
 """
 
+import functools
 import itertools
 import math
 from collections.abc import Sequence
@@ -39,23 +40,50 @@ class Table:
     means: np.ndarray
 
 
-def table(stimulus: AbstractStimulus, offsets: Offsets, levels: int, starts: Sequence[int]) -> Table:
-    """The table of the window ``offsets`` with so many ``levels`` a pixel, at each of ``starts``.
+class Tables:
+    """The tables of one stimulus, each made once.
 
-    Of sign-symmetric laws a cell and its mirror image are one, with the mean of the first of the two.
+    Of sign-symmetric laws on a ring or torus a cell and its mirror image are one, with the mean of the first of the two.
     """
-    if not stimulus.shift_invariant:
-        return _moving_table(stimulus, offsets, levels, starts)
-    coupling = stimulus.ising_coupling()
-    if coupling is not None:
-        cells, chance, means = _ising(stimulus.shape[0], math.tanh(coupling), offsets)
-    elif isinstance(stimulus, AbstractCopula):
-        cells, chance, means = _copula(stimulus, offsets, levels)
-    else:
-        cells, chance, means = _sampled(stimulus, offsets, levels)
-    if stimulus.sign_symmetric:
-        chance, means = _folded(cells, chance, means)
-    return Table(chance[None], means[None])
+
+    def __init__(self, stimulus: AbstractStimulus):
+        self.stimulus = stimulus
+        self.edges = functools.cache(self._edges)
+        self.at_every_place = functools.cache(self._at_every_place)
+
+    def at(self, offsets: Offsets, levels: int, starts: Sequence[int]) -> Table:
+        """The table of the window ``offsets`` with so many ``levels`` a pixel, at each of ``starts``."""
+        if self.stimulus.shift_invariant:
+            return self.at_every_place(offsets, levels)
+        found = [_sorted(self.x, tuple(start + o for o in offsets), self.edges(levels)) for start in starts]
+        counts, totals = (np.stack(part) for part in zip(*found, strict=True))
+        return Table(counts / len(self.x), totals / np.maximum(counts, 1)[..., None])
+
+    @functools.cached_property
+    def x(self) -> Float[np.ndarray, "n pixels"]:
+        """Samples, with both signs where the law has no preference."""
+        x = samples(self.stimulus)
+        return np.concatenate([x, -x]) if self.stimulus.sign_symmetric else x
+
+    def _edges(self, levels: int) -> np.ndarray:
+        symmetric = self.stimulus.sign_symmetric
+        if isinstance(self.stimulus, AbstractCopula) and self.stimulus.shift_invariant:
+            return _latent_edges(self.stimulus, levels)
+        some = self.x.ravel()[:: max(self.x.size // DRAWS, 1)]
+        some = np.concatenate([some, -some]) if symmetric else some
+        return level_edges(some, np.ones(len(some)), levels, symmetric=symmetric)
+
+    def _at_every_place(self, offsets: Offsets, levels: int) -> Table:
+        coupling = self.stimulus.ising_coupling()
+        if coupling is not None:
+            cells, chance, means = _ising(self.stimulus.shape[0], math.tanh(coupling), offsets)
+        elif isinstance(self.stimulus, AbstractCopula):
+            cells, chance, means = _copula(self.stimulus, offsets, self.edges(levels))
+        else:
+            cells, chance, means = _sampled(self.x, self.stimulus.shape, offsets, self.edges(levels))
+        if self.stimulus.sign_symmetric:
+            chance, means = _folded(cells, chance, means)
+        return Table(chance[None], means[None])
 
 
 def _folded(cells: Int[np.ndarray, "cells m"], chance: np.ndarray, means: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -101,9 +129,9 @@ def _ising(size: int, t: float, offsets: Offsets) -> tuple[np.ndarray, np.ndarra
 # Gaussian copulas -----------------------------------------------------------------------------------------------------
 
 
-def _copula(stimulus: AbstractCopula, offsets: Offsets, levels: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _copula(stimulus: AbstractCopula, offsets: Offsets, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Inside each cell, latent values one after the other, each by its law given those before and the cell's bounds."""
-    bounds = np.concatenate([[-np.inf], _latent_edges(stimulus, levels), [np.inf]])
+    bounds = np.concatenate([[-np.inf], edges, [np.inf]])
     cells = _all_cells(len(bounds) - 1, len(offsets))
     near, root, shadow = _latents(stimulus, offsets)
     noise, weight = _inside(cells, bounds, root)
@@ -199,35 +227,19 @@ def samples(stimulus: AbstractStimulus, count: int = DRAWS, seed: int = 0) -> Fl
     return np.asarray(data, float).reshape(len(data), -1)
 
 
-def _sampled(stimulus: AbstractStimulus, offsets: Offsets, levels: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    x = samples(stimulus)
-    edges = _sample_edges(x, levels, symmetric=stimulus.sign_symmetric)
+def _sampled(
+    x: np.ndarray, shape: tuple[int, ...], offsets: Offsets, edges: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Samples of a law that is the same at every place, moved about."""
     cells = _all_cells(len(edges) + 1, len(offsets))
     count = max(min(ROWS // len(x), x.shape[1]), 1)
-    shifts = np.unravel_index(np.linspace(0, x.shape[1], count, endpoint=False).astype(int), stimulus.shape)
-    axes = tuple(range(1, len(stimulus.shape) + 1))
+    shifts = np.unravel_index(np.linspace(0, x.shape[1], count, endpoint=False).astype(int), shape)
+    axes = tuple(range(1, len(shape) + 1))
     chance, means = np.zeros(len(cells)), np.zeros((len(cells), x.shape[1]))
     for shift in zip(*shifts, strict=True):
-        moved = np.roll(x.reshape(-1, *stimulus.shape), shift, axis=axes).reshape(len(x), -1)
-        for sign in (1, -1) if stimulus.sign_symmetric else (1,):
-            n, total = _sorted(sign * moved, offsets, edges)
-            chance, means = chance + n, means + total
+        n, total = _sorted(np.roll(x.reshape(-1, *shape), shift, axis=axes).reshape(len(x), -1), offsets, edges)
+        chance, means = chance + n, means + total
     return cells, chance / chance.sum(), means / np.maximum(chance, 1)[:, None]
-
-
-def _moving_table(stimulus: AbstractStimulus, offsets: Offsets, levels: int, starts: Sequence[int]) -> Table:
-    """A table at each place, for data that are not the same everywhere."""
-    x = samples(stimulus)
-    x = np.concatenate([x, -x]) if stimulus.sign_symmetric else x
-    edges = _sample_edges(x, levels, symmetric=stimulus.sign_symmetric)
-    found = [_sorted(x, tuple(start + o for o in offsets), edges) for start in starts]
-    counts, totals = (np.stack(part) for part in zip(*found, strict=True))
-    return Table(counts / len(x), totals / np.maximum(counts, 1)[..., None])
-
-
-def _sample_edges(x: np.ndarray, levels: int, *, symmetric: bool) -> np.ndarray:
-    some = x.ravel()[:: max(x.size // DRAWS, 1)]
-    return level_edges(some, np.ones(len(some)), levels, symmetric=symmetric)
 
 
 def _sorted(x: np.ndarray, pixels: Offsets, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -6,12 +6,11 @@ from typing import Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from ..._errors import setting_error
 from ..._text import readable
-from ..._types import Array, Float
+from ..._types import Float
 from ...stimuli import AbstractStimulus, Task, checked_stimulus
 from .._checks import checked_fields
 from .._estimate import Estimate
@@ -19,7 +18,7 @@ from .._float64 import in_float64
 from .._products import DENSE, AbstractProducts, FourierProducts, MatrixProducts
 from ._closure import AbstractClosure, Term, WindowSum
 from ._forms import Form, far_pairs, forms
-from ._tables import Table, table
+from ._tables import Table, Tables
 
 CELLS = 4096
 """The most cells that a window may have."""
@@ -44,7 +43,7 @@ class AbstractGateModel(eqx.Module):
         """f(w) = E[1(<w,X> >= 0) X] at one field **w** (*pixels) or many (..., *pixels)."""
         fields = checked_fields(type(self).__name__, w, self.stimulus.shape)
         flat = fields.reshape(-1, math.prod(self.stimulus.shape))
-        return np.asarray(gated_inputs(self.closure, jnp.asarray(flat))).reshape(fields.shape)
+        return gated_inputs(self.closure, flat).reshape(fields.shape)
 
     @in_float64
     def error(self, w: Any) -> Estimate:
@@ -56,15 +55,15 @@ class AbstractGateModel(eqx.Module):
 
         fields = checked_fields(type(self).__name__, w, self.stimulus.shape)
         flat = fields.reshape(-1, math.prod(self.stimulus.shape))
-        found = reference(self.stimulus).error(flat, np.asarray(gated_inputs(self.closure, jnp.asarray(flat))))
+        truth = reference(self.stimulus)
+        found = truth.error(truth.parts(flat), gated_inputs(self.closure, flat))
         lead = fields.shape[: fields.ndim - len(self.stimulus.shape)]
         return Estimate(found.value.reshape(lead), found.standard_error.reshape(lead))
 
 
-@eqx.filter_jit
-def gated_inputs(closure: AbstractClosure, w: Float[Array, "fields n"]) -> Float[Array, "fields n"]:
-    """f of many fields, one after the other."""
-    return jax.lax.map(lambda one: closure.gradients(one)[0], w)
+def gated_inputs(closure: AbstractClosure, w: Float[np.ndarray, "fields n"]) -> Float[np.ndarray, "fields n"]:
+    """f of many fields, one after the other, by numpy."""
+    return np.stack([closure.gradients(one)[0] for one in w])
 
 
 class Windows(AbstractGateModel):
@@ -74,7 +73,7 @@ class Windows(AbstractGateModel):
     (2, 2, 2, 2) the signs of four pixels, () no window at all, the linear amplifier. On a torus the second entry is that
     of squares of 2 x 2 pixels. **stride**: the distance of the pixels of a window. **far_pairs**: all pairs that no
     window holds as well, in at most four levels; for rings, short lengthscales and few pixels. Gaussian and
-    elliptical laws need no windows and get none.
+    elliptical laws need no windows and get none. **tables**: of this stimulus, if some were made before.
     """
 
     stimulus: AbstractStimulus
@@ -85,7 +84,13 @@ class Windows(AbstractGateModel):
 
     @in_float64
     def __init__(
-        self, stimulus: AbstractStimulus, levels: Sequence[int] = (32, 16), stride: int = 1, far_pairs: bool = False
+        self,
+        stimulus: AbstractStimulus,
+        levels: Sequence[int] = (32, 16),
+        stride: int = 1,
+        far_pairs: bool = False,
+        *,
+        tables: Tables | None = None,
     ):
         self.stimulus = checked_stimulus(Windows, stimulus)
         self.stride = _whole("stride", stride, 1)
@@ -93,7 +98,7 @@ class Windows(AbstractGateModel):
         self.far_pairs = bool(far_pairs)
         if self.far_pairs and (not stimulus.shift_invariant or len(stimulus.shape) > 1 or not self.levels):
             raise setting_error(Windows, "far_pairs", far_pairs, "False where data are no ring or there is no window")
-        self.closure = _window_sum(stimulus, self.levels, self.stride, self.far_pairs)
+        self.closure = _window_sum(stimulus, tables or tables_of(stimulus), self.levels, self.stride, self.far_pairs)
 
     @property
     def cells(self) -> int:
@@ -144,37 +149,44 @@ def _whole(name: str, value: Any, least: int, expected: str | None = None) -> in
 # From tables to terms -------------------------------------------------------------------------------------------------
 
 
-def _window_sum(stimulus: AbstractStimulus, levels: tuple[int, ...], stride: int, far: bool) -> WindowSum:
-    single, factor = stimulus.multiple_of()
+def tables_of(stimulus: AbstractStimulus) -> Tables:
+    """The tables of a stimulus, or of what it is a multiple of."""
+    return Tables(stimulus.multiple_of()[0])
+
+
+def _window_sum(stimulus: AbstractStimulus, tables: Tables, levels: tuple[int, ...], stride: int, far: bool) -> WindowSum:
+    single, factor = tables.stimulus, stimulus.multiple_of()[1]
     constant = single.elliptical_constant()
     if constant is not None:
-        levels, far, factor = (), False, factor * constant * math.sqrt(math.pi / 2)
-    elif single.is_gaussian:
-        levels, far = (), False
-    found = forms(single.shape, levels, stride, periodic=single.shift_invariant)
-    terms = [_term(single, form) for form in found]
+        factor = factor * constant * math.sqrt(math.pi / 2)
+    if constant is not None or single.is_gaussian:
+        levels = ()
+    terms = [_term(tables, form) for form in forms(single.shape, levels, stride, periodic=single.shift_invariant)]
     if far and levels:
-        terms += _far_terms(single, len(levels), min(4, levels[-1]))
-    return WindowSum((*terms, _no_window(single, terms)), second_moments(single), jnp.asarray(abs(factor)), single.sign_symmetric)
+        terms += _far_terms(tables, len(levels), min(4, levels[-1]))
+    return _together(single, terms, abs(factor))
 
 
 def whole_ring(stimulus: AbstractStimulus, levels: int) -> WindowSum:
     """One window that is the whole ring, counted once: exact, where ``levels`` are as many as a pixel has values."""
     size = math.prod(stimulus.shape)
-    term = _term(stimulus, Form(tuple(range(size)), levels, np.arange(size), np.full(size, 1 / size)))
-    return WindowSum(
-        (term, _no_window(stimulus, [term])), second_moments(stimulus), jnp.ones(()), stimulus.sign_symmetric
-    )
+    form = Form(tuple(range(size)), levels, np.arange(size), np.full(size, 1 / size))
+    return _together(stimulus, [_term(Tables(stimulus), form)], 1.0)
 
 
-def _term(stimulus: AbstractStimulus, form: Form) -> Term:
-    starts = [0] if stimulus.shift_invariant else form.starts.tolist()
-    found = table(stimulus, form.offsets, form.levels, starts)
-    if stimulus.shift_invariant:
+def _together(stimulus: AbstractStimulus, terms: list[Term], factor: float) -> WindowSum:
+    every = (*terms, _no_window(stimulus, terms))
+    return WindowSum(every, second_moments(stimulus), np.asarray(factor), stimulus.sign_symmetric)
+
+
+def _term(tables: Tables, form: Form) -> Term:
+    alike, shape = tables.stimulus.shift_invariant, tables.stimulus.shape
+    found = tables.at(form.offsets, form.levels, form.starts.tolist())
+    if alike:
         likely = found.chance[0] > RARE
-        return _moved(Table(found.chance[:, likely], found.means[:, likely]), form.count[:1], stimulus.shape)
+        return _moved(Table(found.chance[:, likely], found.means[:, likely]), form.count[:1], shape)
     if found.means.size > NUMBERS:
-        raise setting_error(Windows, "levels", form.levels, f"fewer: tables of {found.means.size:,} numbers are too large")
+        raise setting_error(Windows, "levels", form.levels, f"fewer, for tables of at most {NUMBERS:,} numbers")
     return _fixed(found.chance, found.means, form.count)
 
 
@@ -186,33 +198,28 @@ def _moved(found: Table, count: np.ndarray, shape: tuple[int, ...]) -> Term:
     offset = np.array(np.unravel_index(column, shape))[:, :, None]
     place = np.array(np.unravel_index(np.arange(size), shape))[:, None, :]
     there, back = (np.ravel_multi_index(tuple(at % sides), shape) for at in (place + offset, place - offset))
-    arrays = (count, found.chance, found.means[:, :, column], there, back)
-    return Term(*(jnp.asarray(array) for array in arrays))
+    return Term(count, found.chance, found.means[:, :, column], there, back)
 
 
 def _fixed(chance: np.ndarray, means: np.ndarray, count: np.ndarray) -> Term:
     """Windows that have a table each."""
-    there = np.arange(means.shape[-1])[:, None]
-    return Term(*(jnp.asarray(array) for array in (count, chance, means, there)), back=None)
+    return Term(count, chance, means, np.arange(means.shape[-1])[:, None], None)
 
 
-def _far_terms(stimulus: AbstractStimulus, nearest: int, levels: int) -> list[Term]:
-    pairs, count, single = far_pairs(stimulus.shape[0], nearest)
+def _far_terms(tables: Tables, nearest: int, levels: int) -> list[Term]:
+    shape = tables.stimulus.shape
+    pairs, count, single = far_pairs(shape[0], nearest)
     if not pairs:
         return []
-    found = [table(stimulus, pair, levels, [0]) for pair in pairs]
-    together = Table(*(np.concatenate([getattr(f, name) for f in found]) for name in ("chance", "means")))
-    alone = table(stimulus, (0,), levels, [0])
-    return [
-        _moved(together, count, stimulus.shape),
-        _moved(alone, np.array([single]), stimulus.shape),
-    ]
+    found = [tables.at(pair, levels, [0]) for pair in pairs]
+    together = Table(np.concatenate([f.chance for f in found]), np.concatenate([f.means for f in found]))
+    return [_moved(together, count, shape), _moved(tables.at((0,), levels, [0]), np.array([single]), shape)]
 
 
 def _no_window(stimulus: AbstractStimulus, terms: list[Term]) -> Term:
     """What is left to one cell that is everything, so that all counting numbers sum to 1."""
     mean = np.zeros(math.prod(stimulus.shape)) if stimulus.sign_symmetric else stimulus.mean().ravel()
-    taken = sum(float(jnp.sum(term.count)) * term.there.shape[1] for term in terms)
+    taken = sum(float(np.sum(term.count)) * term.there.shape[1] for term in terms)
     return _fixed(np.ones((1, 1)), np.asarray(mean, float)[None, None], np.array([1 - taken]))
 
 
@@ -220,6 +227,6 @@ def second_moments(stimulus: AbstractStimulus) -> AbstractProducts:
     """The products with E[X X']."""
     mean = np.zeros(stimulus.shape) if stimulus.sign_symmetric else np.asarray(stimulus.mean(), float)
     if mean.size <= DENSE or not stimulus.shift_invariant:
-        return MatrixProducts(jnp.asarray(stimulus.covariance_matrix() + np.outer(mean, mean))[None])
+        return MatrixProducts(jax.device_put(stimulus.covariance_matrix() + np.outer(mean, mean))[None])
     row = stimulus.covariance() + mean.flat[0] ** 2
-    return FourierProducts(jnp.asarray(np.fft.rfftn(row).real)[None], stimulus.shape)
+    return FourierProducts(jax.device_put(np.fft.rfftn(row).real)[None], stimulus.shape)
