@@ -117,18 +117,18 @@ class AbstractNormalMap(AbstractMarginal):
         ``mean`` (..., n) has a ``variance`` (n) for each of its columns. Gauss and Hermite's quadrature on a grid of
         means, with lines between; a column without variance is the map itself.
         """
-        z = np.linspace(-FAR / 2, FAR / 2, 2**16)
-        value = self._exactly(z)
-        t, weight = np.polynomial.hermite_e.hermegauss(48)
-        grid = np.linspace(-1, 1, 2**10) * max(float(np.max(np.abs(mean))), 1e-9)
-        result = np.empty(np.shape(mean))
-        for k, rest in enumerate(variance):
+        value = self._exactly(np.linspace(-FAR / 2, FAR / 2, 2**16))
+        t, weight = np.polynomial.hermite_e.hermegauss(32)
+        reach = max(float(np.max(np.abs(mean))), 1e-9)
+        grid = np.linspace(-reach, reach, 2**9)[:, None]
+        rows = np.ascontiguousarray(np.moveaxis(mean, -1, 0))
+        for row, rest in zip(rows, variance, strict=True):
+            smooth, ends = value, FAR / 2
             if rest > 0:
-                means = np.interp(grid[:, None] + np.sqrt(rest) * t, z, value) @ weight / np.sqrt(2 * np.pi)
-                result[..., k] = np.interp(mean[..., k], grid, means)
-            else:
-                result[..., k] = np.interp(mean[..., k], z, value)
-        return result
+                smooth = _between(value, ends, grid + np.sqrt(rest) * t) @ weight / np.sqrt(2 * np.pi)
+                ends = reach
+            row[...] = _between(smooth, ends, row)
+        return np.moveaxis(rows, 0, -1)
 
     def latent_correlation(self, wanted: Numbers) -> Numbers:
         """The latent correlation behind a ``wanted`` one, by inverting :meth:`correlation`; refused out of range."""
@@ -142,6 +142,14 @@ class AbstractNormalMap(AbstractMarginal):
         correlation = self._correlation_map()
         ends = np.full(np.shape(wanted), -1.0), np.full(np.shape(wanted), 1.0)
         return root(lambda r, wanted: correlation(r) - wanted, ends, wanted)
+
+
+def _between(values: Numbers, reach: float, x: Numbers) -> Numbers:
+    """Lines between values on an even grid from -reach to reach; ten times as fast as ``np.interp``, which searches."""
+    place = np.clip((x + reach) * ((len(values) - 1) / (2 * reach)), 0, len(values) - 1.000001)
+    left = place.astype(np.int32)
+    low = values[left]
+    return low + (place - left) * (values[left + 1] - low)
 
 
 @jax.jit

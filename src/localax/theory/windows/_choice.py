@@ -210,17 +210,18 @@ def _starts(task: Task, w0: Any) -> Float[np.ndarray, "starts n"]:
 def _pilot(task: Task, starts: Float[np.ndarray, "starts n"]) -> Float[np.ndarray, "time starts n"]:
     """Fields at ``TIMES`` of the flow on a sample, by an exponential integrator whose steps grow."""
     shares, labels = np.asarray(task.proportions), np.asarray(task.labels, float)
-    means = [Orbits(s, PILOT).closure for s in task.stimuli]
-    second = sum(p * (s.covariance_matrix() + np.outer(s.mean(), s.mean())) for p, s in zip(shares, task.stimuli))
+    second = sum(
+        p * (s.covariance_matrix() + np.outer(s.mean(), s.mean())) for p, s in zip(shares, task.stimuli, strict=True)
+    )
     values, vectors = np.linalg.eigh(second)
+    seen_by = [(p, y, Orbits(s, PILOT).closure) for p, y, s in zip(shares, labels, task.stimuli, strict=True)]
 
     def push(w: np.ndarray) -> np.ndarray:
-        """Everything of dw/dt but the linear decay."""
-        total = second @ w
-        for share, label, mean in zip(shares, labels, means, strict=True):
-            first, square = mean.gradients(w)
-            total = total + 2 * share * (label * first - square)
-        return total
+        """Everything of dw/dt but the linear decay, which is all of it that a symmetric class of label 0 adds."""
+        if task.sign_symmetric:
+            return sum(2 * p * y * mean.gradients(w)[0] for p, y, mean in seen_by if y)
+        both = [(p, y, *mean.gradients(w)) for p, y, mean in seen_by]
+        return second @ w + sum(2 * p * (y * first - square) for p, y, first, square in both)
 
     fields, seen, time = starts, [starts], 0.0
     for end in TIMES[1:]:

@@ -23,7 +23,7 @@ Offsets = tuple[int, ...]
 """The pixels of a window, counted row by row, whose first is pixel 0."""
 DRAWS = 2**16
 """Samples behind the tables of a law that has no better."""
-POINTS = 2**16
+POINTS = 2**15
 """Points at which the mean given the latent values is taken, over all cells together."""
 ROWS = 2**20
 """Windows looked at in samples of a law that is the same at every place."""

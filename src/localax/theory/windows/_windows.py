@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import equinox as eqx
-import jax
 import numpy as np
 
 from ..._errors import setting_error
@@ -227,6 +226,6 @@ def second_moments(stimulus: AbstractStimulus) -> AbstractProducts:
     """The products with E[X X']."""
     mean = np.zeros(stimulus.shape) if stimulus.sign_symmetric else np.asarray(stimulus.mean(), float)
     if mean.size <= DENSE or not stimulus.shift_invariant:
-        return MatrixProducts(jax.device_put(stimulus.covariance_matrix() + np.outer(mean, mean))[None])
+        return MatrixProducts((stimulus.covariance_matrix() + np.outer(mean, mean))[None])
     row = stimulus.covariance() + mean.flat[0] ** 2
-    return FourierProducts(jax.device_put(np.fft.rfftn(row).real)[None], stimulus.shape)
+    return FourierProducts(np.fft.rfftn(row).real[None], stimulus.shape)
