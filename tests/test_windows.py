@@ -107,7 +107,7 @@ def test_the_map_of_a_copula_is_smoothed_alike_in_closed_form_and_by_quadrature(
 
 @pytest.mark.parametrize(("offsets", "levels"), [((0,), 4), ((0, 2), 4), ((0, 1, 2), 2)])
 def test_the_table_of_a_copula_is_that_of_samples(offsets, levels):
-    law, n = Kur(8, 1.5, 8.0), 200_000
+    law, n = Kur(8, 1.5, 8.0), 50_000
     tables = Tables(law)
     table = tables.at(offsets, levels, [0])
     x = np.asarray(law.sample(jax.random.key(0), n), float)
@@ -164,7 +164,7 @@ def test_a_law_that_nobody_chose_windows_for():
     assert choice.models[0] is None
     assert choice.good
     best = min(candidate.error for candidate in choice.candidates[1])
-    assert best <= choice.errors[1] <= 1.25 * best + 1e-6
+    assert best <= choice.errors[1] <= 1.1 * best + 1e-6
     linear = next(candidate for candidate in choice.candidates[1] if candidate.levels == ())
     assert choice.errors[1] < linear.error / 3
 
@@ -216,18 +216,16 @@ def test_a_branch_of_steady_states():
     ("call", "said"),
     [
         (lambda: Windows(SMALL, (2, 4)), "levels"),
-        (lambda: Windows(SMALL, "2"), "levels"),
         (lambda: Windows(NLGP(8, 1, 1), (1,)), "levels"),
         (lambda: Windows(NLGP(8, 1, 1), (64, 64, 64)), "at most 4096 cells"),
         (lambda: Windows(SMALL, (2, 2, 2), stride=4), "fit 8 pixels"),
         (lambda: Windows(SMALL, (2,), stride=0), "stride"),
+        (lambda: Windows(SMALL, (2, 2), stride=(1, 2), shares=(0.5, 0.6)), "sum to 1"),
         (lambda: Windows(NLGP((4, 4), 1, 1), (2, 2, 2)), "torus"),
         (lambda: Windows(Empirical(SKEWED), (2,), far_pairs=True), "far_pairs"),
-        (lambda: Windows(FIELDS), "Empirical"),
         (lambda: window_flow(SPINS, np.ones(40), times=[1.0], order=0), "order"),
         (lambda: window_flow(SPINS, np.ones(40), times=[1.0], order="best"), "order"),
         (lambda: window_flow(SPINS, np.ones(40), times=[1.0], order=Windows(SMALL, (2,))), "order"),
-        (lambda: window_flow(SMALL, np.ones(40), times=[1.0]), "Task"),
         (lambda: steady_state(SPINS, np.ones(40), order=2, amplifier="linear"), "amplifier"),
         (lambda: choose_windows(lx.Task([SMALL], lambda x: x[:, 0])), "label"),
     ],

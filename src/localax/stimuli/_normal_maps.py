@@ -145,7 +145,7 @@ class AbstractNormalMap(AbstractMarginal):
         return root(lambda r, wanted: correlation(r) - wanted, ends, wanted)
 
 
-def _between(values: Numbers, reach: float, x: Numbers) -> Numbers:
+def _between(values: Float[np.ndarray, " grid"], reach: float, x: Numbers) -> Numbers:
     """Lines between values on an even grid from -reach to reach; ten times as fast as ``np.interp``, which searches."""
     place = np.clip((x + reach) * ((len(values) - 1) / (2 * reach)), 0, len(values) - 1.000001)
     left = place.astype(np.int32)
@@ -279,7 +279,9 @@ class Bernoulli(AbstractNormalMap):
         return lambda latent: 2 / np.pi * np.arcsin(latent)
 
     def smoothed(self, mean: Columns, variance: Float[np.ndarray, " n"]) -> Columns:
-        return np.where(variance > 0, scipy.special.erf(mean / np.sqrt(np.maximum(2 * variance, 1e-300))), np.sign(mean))
+        return np.where(
+            variance > 0, scipy.special.erf(mean / np.sqrt(np.maximum(2 * variance, 1e-300))), np.sign(mean)
+        )
 
     def _inverse(self, wanted: Numbers) -> Numbers:
         return np.asarray(np.sin(np.pi / 2 * wanted))

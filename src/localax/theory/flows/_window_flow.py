@@ -137,12 +137,16 @@ def _models(task: Any, order: Any, start: Any, asker: str) -> tuple[Models, list
     if isinstance(order, str) and order == "auto":
         choice = choose_windows(task, w0=start)
         return choice.models, [entry["error"] for entry in choice.summary()]
-    needed = [not s.sign_symmetric or label != 0 for s, label in zip(task.stimuli, np.asarray(task.labels), strict=True)]
+    needed = [
+        not s.sign_symmetric or label != 0 for s, label in zip(task.stimuli, np.asarray(task.labels), strict=True)
+    ]
     if isinstance(order, int | np.integer) and not isinstance(order, bool) and order >= 1:
         levels = (2,) * int(order)
         return tuple(Windows(s, levels) if n else None for s, n in zip(task.stimuli, needed, strict=True)), None
     given = list(order) if isinstance(order, list | tuple) else [order if n else None for n in needed]
-    right = len(given) == len(needed) and all(_fits(g, s, n) for g, s, n in zip(given, task.stimuli, needed, strict=True))
+    right = len(given) == len(needed) and all(
+        _fits(g, s, n) for g, s, n in zip(given, task.stimuli, needed, strict=True)
+    )
     if not right or (not isinstance(order, list | tuple) and sum(needed) > 1):
         raise setting_error(asker, "order", order, EXPECTED)
     return tuple(given), None

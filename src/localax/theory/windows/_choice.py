@@ -27,7 +27,7 @@ from ._windows import AbstractGateModel, Windows, gated_inputs, tables_of
 
 GOOD = 0.02
 """An error of f up to which windows are called good."""
-CLOSE = 1.25
+CLOSE = 1.1
 """Of candidates whose errors differ by less than this factor the one of fewer cells is taken."""
 PILOT, STARTS = 2048, 3
 TIMES = (0.0, 1.0, 3.0, 8.0, 20.0, 100.0)
@@ -87,12 +87,18 @@ def named(model: AbstractGateModel | None) -> dict[str, Any] | None:
     """A model's settings as plain data."""
     if isinstance(model, Windows):
         stride = list(model.stride) if isinstance(model.stride, tuple) else model.stride
-        return {"kind": "Windows", "levels": list(model.levels), "stride": stride, "far_pairs": model.far_pairs, "shares": list(model.shares)}
+        return {
+            "kind": "Windows",
+            "levels": list(model.levels),
+            "stride": stride,
+            "far_pairs": model.far_pairs,
+            "shares": list(model.shares),
+        }
     return {"kind": "Orbits", "samples": model.samples, "seed": model.seed} if isinstance(model, Orbits) else None
 
 
 @in_float64
-def choose_windows(task: Task, *, w0: Any = None, samples: int = 2**15) -> Choice:
+def choose_windows(task: Task, *, w0: Any = None, samples: int = 2**16) -> Choice:
     """The windows for each class of a **task** whose f is nearest to the truth along a pilot flow.
 
     **w0**: starts of the pilot, of which three are taken; by default random ones. **samples**: how many the truth is
@@ -125,7 +131,7 @@ def _rms(errors: np.ndarray, axis: int | None = None) -> Any:
 
 
 def best_windows(
-    stimulus: AbstractStimulus, fields: Float[np.ndarray, "fields n"], samples: int = 2**15
+    stimulus: AbstractStimulus, fields: Float[np.ndarray, "fields n"], samples: int = 2**16
 ) -> tuple[Windows, Float[np.ndarray, " fields"]]:
     """The candidate whose f is best at given ``fields`` (pixels flattened), and its relative error at each of them.
 

@@ -125,7 +125,9 @@ class Windows(AbstractGateModel):
 
 def _checked_strides(stride: Any, shares: Any) -> tuple[tuple[int, ...], tuple[float, ...]]:
     expected = "a whole number >= 1, or several that differ"
-    strides = tuple(_whole("stride", s, 1, expected) for s in (stride if isinstance(stride, list | tuple) else [stride]))
+    strides = tuple(
+        _whole("stride", s, 1, expected) for s in (stride if isinstance(stride, list | tuple) else [stride])
+    )
     if not strides or len(set(strides)) < len(strides):
         raise setting_error(Windows, "stride", stride, expected)
     if shares is None:
