@@ -58,8 +58,8 @@ class Choice:
 
     ``models``: a ``Windows`` for each class, None where a class needs none (label 0 on sign-symmetric data); an
     ``Orbits`` where no windows are good and the sample itself was allowed. ``errors``: of f, relative to its length,
-    the root of the mean square over the fields of the pilot; NaN where there is no model. ``along``: the same at each of
-    ``times``, (class, time), over the starts. ``candidates``: everything tried, class by class. ``noise``: the standard
+    at the worst time of the pilot; NaN where there is no model. ``along``: the root mean square over the starts at each
+    of ``times``, (class, time). ``candidates``: everything tried, class by class. ``noise``: the standard
     error of what f was measured against, 0 where it is exact.
     """
 
@@ -109,11 +109,13 @@ def choose_windows(task: Task, *, w0: Any = None, samples: int = 2**16) -> Choic
     fields = _pilot(task, _starts(task, w0))
     flat = fields.reshape(-1, fields.shape[-1])
     needed = [not task.sign_symmetric or label != 0 for label in np.asarray(task.labels)]
-    found = [_best(s, flat, samples) if need else None for s, need in zip(task.stimuli, needed, strict=True)]
+    found = [
+        _best(s, flat, samples, len(TIMES)) if need else None for s, need in zip(task.stimuli, needed, strict=True)
+    ]
     along = [np.full(len(TIMES), np.nan) if f is None else _rms(f.errors.reshape(fields.shape[:2]), 1) for f in found]
     choice = Choice(
         models=tuple(None if f is None else f.model for f in found),
-        errors=np.array([np.nan if f is None else _rms(f.errors) for f in found]),
+        errors=np.array([np.nan if f is None else _worst(f.errors, len(TIMES)) for f in found]),
         along=np.stack(along),
         times=np.array(TIMES),
         noise=np.array([np.nan if f is None else f.noise for f in found]),
@@ -124,6 +126,11 @@ def choose_windows(task: Task, *, w0: Any = None, samples: int = 2**16) -> Choic
         text = f"windows: no windows come within {100 * GOOD:g}% of f (the best is {worst:.1f}% off)"
         warnings.warn(f"{text}; order=Orbits(stimulus) follows a sample instead", UserWarning, stacklevel=3)
     return choice
+
+
+def _worst(errors: Float[np.ndarray, " fields"], stages: int) -> float:
+    """The largest over stages of the root mean square over their fields: a flow is as good as its worst stage."""
+    return float(np.max(_rms(errors.reshape(stages, -1), 1)))
 
 
 def _rms(errors: np.ndarray, axis: int | None = None) -> Any:
@@ -137,7 +144,7 @@ def best_windows(
 
     ``samples``: as in :func:`choose_windows`.
     """
-    found = _best(stimulus, fields, samples)
+    found = _best(stimulus, fields, samples, 1)
     return found.model, found.errors
 
 
@@ -149,7 +156,7 @@ class _Found:
     candidates: tuple[Candidate, ...]
 
 
-def _best(stimulus: AbstractStimulus, fields: Float[np.ndarray, "fields n"], samples: int) -> _Found:
+def _best(stimulus: AbstractStimulus, fields: Float[np.ndarray, "fields n"], samples: int, stages: int) -> _Found:
     """Every candidate of one class measured, and the one of fewest cells among those that are about the best."""
     truth, tables = reference(stimulus, samples), tables_of(stimulus)
     parts = truth.parts(fields)
@@ -157,7 +164,7 @@ def _best(stimulus: AbstractStimulus, fields: Float[np.ndarray, "fields n"], sam
     for settings in candidates(stimulus):
         windows = _fitted(stimulus, settings, tables, fields, parts.mean(0))
         errors = truth.error(parts, gated_inputs(windows.closure, fields)).value
-        about = Candidate(**settings, shares=windows.shares, cells=windows.cells, error=float(_rms(errors)))
+        about = Candidate(**settings, shares=windows.shares, cells=windows.cells, error=_worst(errors, stages))
         tried.append((about, windows, errors))
     least = min(candidate.error for candidate, _, _ in tried)
     close = [one for one in tried if one[0].error <= CLOSE * least + 1e-6]

@@ -1,5 +1,6 @@
 """``Windows``: what a ReLU neuron sees of one class, by windows of pixels treated exactly and the rest as Gaussian."""
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -144,7 +145,7 @@ def _checked_levels(stimulus: AbstractStimulus, levels: Any, stride: int) -> tup
     if isinstance(levels, str) or not isinstance(levels, Sequence):
         raise setting_error(Windows, "levels", levels, expected)
     found = tuple(_whole("levels", level, 2, expected) for level in levels)
-    if any(a < b for a, b in zip(found, found[1:], strict=False)):
+    if any(a < b for a, b in itertools.pairwise(found)):
         raise setting_error(Windows, "levels", levels, expected)
     torus = len(stimulus.shape) > 1
     if torus and len(found) > 2:
