@@ -22,6 +22,7 @@ from .._types import Array, Float, Leaf
 from ..spec import Setting, validated
 from ._marginals import AbstractMarginal, Numbers, root
 
+Columns = Float[np.ndarray, "*any n"]
 FAR = 38.0
 """Beyond this many standard deviations the normal density is no float64 number."""
 
@@ -111,7 +112,7 @@ class AbstractNormalMap(AbstractMarginal):
         rest = max(self.variance() - powers[1:].sum(), 0.0)
         return np.polynomial.Polynomial(np.concatenate([[0.0], powers[1:], [0.0, rest]]))
 
-    def smoothed(self, mean: Numbers, variance: Numbers) -> Numbers:
+    def smoothed(self, mean: Columns, variance: Float[np.ndarray, " n"]) -> Columns:
         """E T(``mean`` + sqrt(``variance``) xi) for a standard normal xi: a pixel's mean given some of its latent.
 
         ``mean`` (..., n) has a ``variance`` (n) for each of its columns. Gauss and Hermite's quadrature on a grid of
@@ -144,7 +145,7 @@ class AbstractNormalMap(AbstractMarginal):
         return root(lambda r, wanted: correlation(r) - wanted, ends, wanted)
 
 
-def _between(values: Numbers, reach: float, x: Numbers) -> Numbers:
+def _between(values: Float[np.ndarray, " grid"], reach: float, x: Numbers) -> Numbers:
     """Lines between values on an even grid from -reach to reach; ten times as fast as ``np.interp``, which searches."""
     place = np.clip((x + reach) * ((len(values) - 1) / (2 * reach)), 0, len(values) - 1.000001)
     left = place.astype(np.int32)
@@ -173,7 +174,7 @@ class Normal(AbstractNormalMap):
     def _correlation_map(self) -> Callable:
         return np.positive
 
-    def smoothed(self, mean: Numbers, variance: Numbers) -> Numbers:
+    def smoothed(self, mean: Columns, variance: Float[np.ndarray, " n"]) -> Columns:
         del variance
         return mean
 
@@ -200,7 +201,7 @@ class Erf(AbstractNormalMap):
     def _inverse(self, wanted: Numbers) -> Numbers:
         return np.asarray(np.sin(np.pi / 2 * self.norm**2 * wanted) / self._share())
 
-    def smoothed(self, mean: Numbers, variance: Numbers) -> Numbers:
+    def smoothed(self, mean: Columns, variance: Float[np.ndarray, " n"]) -> Columns:
         return scipy.special.erf(mean / np.sqrt(1 / self.gain**2 + 2 * variance)) / self.norm
 
     def gated(self, latent: Numbers) -> Numbers:
@@ -249,7 +250,7 @@ class Uniform(AbstractNormalMap):
     def _correlation_map(self) -> Callable:
         return lambda latent: 6 / np.pi * np.arcsin(latent / 2)
 
-    def smoothed(self, mean: Numbers, variance: Numbers) -> Numbers:
+    def smoothed(self, mean: Columns, variance: Float[np.ndarray, " n"]) -> Columns:
         return np.sqrt(3.0) * scipy.special.erf(mean / np.sqrt(2 + 2 * variance))
 
 
@@ -277,8 +278,10 @@ class Bernoulli(AbstractNormalMap):
     def _correlation_map(self) -> Callable:
         return lambda latent: 2 / np.pi * np.arcsin(latent)
 
-    def smoothed(self, mean: Numbers, variance: Numbers) -> Numbers:
-        return np.where(variance > 0, scipy.special.erf(mean / np.sqrt(np.maximum(2 * variance, 1e-300))), np.sign(mean))
+    def smoothed(self, mean: Columns, variance: Float[np.ndarray, " n"]) -> Columns:
+        return np.where(
+            variance > 0, scipy.special.erf(mean / np.sqrt(np.maximum(2 * variance, 1e-300))), np.sign(mean)
+        )
 
     def _inverse(self, wanted: Numbers) -> Numbers:
         return np.asarray(np.sin(np.pi / 2 * wanted))

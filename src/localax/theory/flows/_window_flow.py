@@ -20,7 +20,7 @@ from ...trajectory import Trajectory
 from .._checks import checked_start, checked_times
 from .._float64 import in_float64
 from .._products import AbstractProducts
-from ..windows import AbstractClosure, AbstractGateModel, Windows, choose_windows, named, second_moments
+from ..windows import AbstractClosure, AbstractGateModel, Orbits, Windows, choose_windows, named, second_moments
 from ._effective import solve_effective
 from ._solver import refuse_endless
 
@@ -94,7 +94,7 @@ def window_flow(
     *,
     times: Sequence[Number] | np.ndarray,
     order: Order = "auto",
-    rtol: Number = 1e-6,
+    rtol: Number | None = None,
     atol: Number | None = None,
 ) -> Trajectory:
     """Weights of a single ReLU neuron over time, through localization, by windows instead of by training.
@@ -104,19 +104,20 @@ def window_flow(
     increasing, from 0 on. **order**: "auto" for the windows whose f is best along a pilot flow from the first three
     starts (``Windows.choose``), whose errors are in the trajectory's settings; m for the signs of m neighbouring
     pixels; a ``Windows`` for the one class that needs it, or a list with one for each class; an ``Orbits`` follows a
-    sample instead. **rtol**, **atol**: the error allowed to a step, relative to the weights and absolute; **atol**
-    defaults to rtol/sqrt(N).
+    sample instead. **rtol**, **atol**: the error allowed to a step, relative to the weights and absolute; **rtol**
+    defaults to 1e-6, or 1e-3 on samples, whose f jumps at every step; **atol** to rtol/sqrt(N).
     """
     _checked_task("window_flow", task)
     start, instants = checked_start("window_flow", w0, task.shape), checked_times("window_flow", times)
     models, errors = _models(task, order, start, "window_flow")
     field = _field(task, models)
+    rtol = float((1e-3 if any(isinstance(model, Orbits) for model in models) else 1e-6) if rtol is None else rtol)
     atol = float(rtol / np.sqrt(np.prod(task.shape)) if atol is None else atol)
     refuse_endless("window_flow", instants, field.fastest_rate())
     weights, loss, steps = solve_effective(field, start, instants, rtol, atol, asker="window_flow")
     settings = {
         "flow": "windows", "task": description(task), "w0": description(start), "times": description(instants),
-        "order": [named(model) for model in models], "error": errors, "rtol": float(rtol), "atol": atol,
+        "order": [named(model) for model in models], "error": errors, "rtol": rtol, "atol": atol,
         "steps": steps.tolist(),
     }  # fmt: skip
     return Trajectory(instants, weights[:, :, None], loss=loss, settings=settings, pixel_ndim=len(task.shape))
@@ -136,12 +137,16 @@ def _models(task: Any, order: Any, start: Any, asker: str) -> tuple[Models, list
     if isinstance(order, str) and order == "auto":
         choice = choose_windows(task, w0=start)
         return choice.models, [entry["error"] for entry in choice.summary()]
-    needed = [not s.sign_symmetric or label != 0 for s, label in zip(task.stimuli, np.asarray(task.labels), strict=True)]
+    needed = [
+        not s.sign_symmetric or label != 0 for s, label in zip(task.stimuli, np.asarray(task.labels), strict=True)
+    ]
     if isinstance(order, int | np.integer) and not isinstance(order, bool) and order >= 1:
         levels = (2,) * int(order)
         return tuple(Windows(s, levels) if n else None for s, n in zip(task.stimuli, needed, strict=True)), None
     given = list(order) if isinstance(order, list | tuple) else [order if n else None for n in needed]
-    right = len(given) == len(needed) and all(_fits(g, s, n) for g, s, n in zip(given, task.stimuli, needed, strict=True))
+    right = len(given) == len(needed) and all(
+        _fits(g, s, n) for g, s, n in zip(given, task.stimuli, needed, strict=True)
+    )
     if not right or (not isinstance(order, list | tuple) and sum(needed) > 1):
         raise setting_error(asker, "order", order, EXPECTED)
     return tuple(given), None

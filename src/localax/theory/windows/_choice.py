@@ -4,7 +4,8 @@ The pilot follows a small sample with all its symmetries from a few starts, so t
 random, spread, localizing, localized. On them every candidate's f is compared with the exact one, or with that of a
 large sample. Candidates differ in what a window resolves. Few values or steep maps want many contiguous pixels in few
 levels; smooth laws want fine levels, on pixels about as far apart as the field is smooth, because the exact values of
-near neighbours tell the same thing twice; and where pixels are nearly independent, far pairs add what windows miss.
+near neighbours tell the same thing twice. Too near they count too much and too far too little, with errors of opposite
+sign, so that several strides mixed with fitted shares are better than any one of them. And where pixels are nearly independent, far pairs add what windows miss.
 """
 
 import math
@@ -21,6 +22,7 @@ from ...stimuli import AbstractStimulus, Task
 from .._checks import checked_start
 from .._float64 import in_float64
 from ._reference import Orbits, reference
+from ._tables import Tables
 from ._windows import AbstractGateModel, Windows, gated_inputs, tables_of
 
 GOOD = 0.02
@@ -32,6 +34,8 @@ TIMES = (0.0, 1.0, 3.0, 8.0, 20.0, 100.0)
 """When the pilot's fields are looked at."""
 LARGEST = 512
 """Cells of a window that a candidate may have."""
+SAMPLES = 100
+"""How many samples a cell should have on average, where tables are made from data."""
 SHORT = 0.5
 """A correlation of neighbours below which pixels count as nearly independent."""
 
@@ -41,8 +45,9 @@ class Candidate:
     """Windows that were tried, as arguments of ``Windows``, their ``cells``, and the ``error`` of f along the pilot."""
 
     levels: tuple[int, ...]
-    stride: int
+    stride: int | tuple[int, ...]
     far_pairs: bool
+    shares: tuple[float, ...]
     cells: int
     error: float
 
@@ -53,8 +58,8 @@ class Choice:
 
     ``models``: a ``Windows`` for each class, None where a class needs none (label 0 on sign-symmetric data); an
     ``Orbits`` where no windows are good and the sample itself was allowed. ``errors``: of f, relative to its length,
-    the root of the mean square over the fields of the pilot; NaN where there is no model. ``along``: the same at each of
-    ``times``, (class, time), over the starts. ``candidates``: everything tried, class by class. ``noise``: the standard
+    at the worst time of the pilot; NaN where there is no model. ``along``: the root mean square over the starts at each
+    of ``times``, (class, time). ``candidates``: everything tried, class by class. ``noise``: the standard
     error of what f was measured against, 0 where it is exact.
     """
 
@@ -81,12 +86,19 @@ class Choice:
 def named(model: AbstractGateModel | None) -> dict[str, Any] | None:
     """A model's settings as plain data."""
     if isinstance(model, Windows):
-        return {"kind": "Windows", "levels": list(model.levels), "stride": model.stride, "far_pairs": model.far_pairs}
+        stride = list(model.stride) if isinstance(model.stride, tuple) else model.stride
+        return {
+            "kind": "Windows",
+            "levels": list(model.levels),
+            "stride": stride,
+            "far_pairs": model.far_pairs,
+            "shares": list(model.shares),
+        }
     return {"kind": "Orbits", "samples": model.samples, "seed": model.seed} if isinstance(model, Orbits) else None
 
 
 @in_float64
-def choose_windows(task: Task, *, w0: Any = None, samples: int = 2**15) -> Choice:
+def choose_windows(task: Task, *, w0: Any = None, samples: int = 2**16) -> Choice:
     """The windows for each class of a **task** whose f is nearest to the truth along a pilot flow.
 
     **w0**: starts of the pilot, of which three are taken; by default random ones. **samples**: how many the truth is
@@ -97,11 +109,13 @@ def choose_windows(task: Task, *, w0: Any = None, samples: int = 2**15) -> Choic
     fields = _pilot(task, _starts(task, w0))
     flat = fields.reshape(-1, fields.shape[-1])
     needed = [not task.sign_symmetric or label != 0 for label in np.asarray(task.labels)]
-    found = [_best(s, flat, samples) if need else None for s, need in zip(task.stimuli, needed, strict=True)]
+    found = [
+        _best(s, flat, samples, len(TIMES)) if need else None for s, need in zip(task.stimuli, needed, strict=True)
+    ]
     along = [np.full(len(TIMES), np.nan) if f is None else _rms(f.errors.reshape(fields.shape[:2]), 1) for f in found]
     choice = Choice(
         models=tuple(None if f is None else f.model for f in found),
-        errors=np.array([np.nan if f is None else _rms(f.errors) for f in found]),
+        errors=np.array([np.nan if f is None else _worst(f.errors, len(TIMES)) for f in found]),
         along=np.stack(along),
         times=np.array(TIMES),
         noise=np.array([np.nan if f is None else f.noise for f in found]),
@@ -114,8 +128,24 @@ def choose_windows(task: Task, *, w0: Any = None, samples: int = 2**15) -> Choic
     return choice
 
 
+def _worst(errors: Float[np.ndarray, " fields"], stages: int) -> float:
+    """The largest over stages of the root mean square over their fields: a flow is as good as its worst stage."""
+    return float(np.max(_rms(errors.reshape(stages, -1), 1)))
+
+
 def _rms(errors: np.ndarray, axis: int | None = None) -> Any:
     return np.sqrt(np.mean(errors**2, axis=axis))
+
+
+def best_windows(
+    stimulus: AbstractStimulus, fields: Float[np.ndarray, "fields n"], samples: int = 2**16
+) -> tuple[Windows, Float[np.ndarray, " fields"]]:
+    """The candidate whose f is best at given ``fields`` (pixels flattened), and its relative error at each of them.
+
+    ``samples``: as in :func:`choose_windows`.
+    """
+    found = _best(stimulus, fields, samples, 1)
+    return found.model, found.errors
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,20 +156,34 @@ class _Found:
     candidates: tuple[Candidate, ...]
 
 
-def _best(stimulus: AbstractStimulus, fields: Float[np.ndarray, "fields n"], samples: int) -> _Found:
+def _best(stimulus: AbstractStimulus, fields: Float[np.ndarray, "fields n"], samples: int, stages: int) -> _Found:
     """Every candidate of one class measured, and the one of fewest cells among those that are about the best."""
     truth, tables = reference(stimulus, samples), tables_of(stimulus)
     parts = truth.parts(fields)
     tried: list[tuple[Candidate, Windows, np.ndarray]] = []
     for settings in candidates(stimulus):
-        windows = Windows(stimulus, **settings, tables=tables)
+        windows = _fitted(stimulus, settings, tables, fields, parts.mean(0))
         errors = truth.error(parts, gated_inputs(windows.closure, fields)).value
-        tried.append((Candidate(**settings, cells=windows.cells, error=float(_rms(errors))), windows, errors))
+        about = Candidate(**settings, shares=windows.shares, cells=windows.cells, error=_worst(errors, stages))
+        tried.append((about, windows, errors))
     least = min(candidate.error for candidate, _, _ in tried)
     close = [one for one in tried if one[0].error <= CLOSE * least + 1e-6]
     _, model, errors = min(close, key=lambda one: one[0].cells)
     noise = truth.error(parts, parts.mean(0)).standard_error
     return _Found(model, errors, float(_rms(noise)), tuple(candidate for candidate, _, _ in tried))
+
+
+def _fitted(stimulus: AbstractStimulus, settings: dict[str, Any], tables: Tables, fields: Any, truth: Any) -> Windows:
+    """Windows as asked for; of several strides, mixed with the shares that bring f nearest to the truth."""
+    strides = settings["stride"]
+    if not isinstance(strides, tuple):
+        return Windows(stimulus, **settings, tables=tables)
+    alone = [Windows(stimulus, **{**settings, "stride": stride}, tables=tables) for stride in strides]
+    length = np.linalg.norm(truth, axis=1, keepdims=True)
+    first, *others = (gated_inputs(windows.closure, fields) / length for windows in alone)
+    slopes = np.stack([(other - first).ravel() for other in others], axis=1)
+    rest = np.linalg.lstsq(slopes, (truth / length - first).ravel(), rcond=1e-6)[0]
+    return Windows(stimulus, **settings, shares=(1 - float(rest.sum()), *rest.tolist()), tables=tables)
 
 
 def candidates(stimulus: AbstractStimulus) -> Iterator[dict[str, Any]]:
@@ -161,11 +205,17 @@ def candidates(stimulus: AbstractStimulus) -> Iterator[dict[str, Any]]:
             yield {"levels": (few,) * pixels, **plain}
     near = _neighbours(single)
     if atoms > 4:
-        fine = (min(32, atoms), min(16, atoms))
+        most = _cells_for(single)
+        fine = tuple(min(n, atoms, max(int(most ** (1 / m) + 1e-9), 2)) for m, n in enumerate((32, 16, 8), start=1))
         for stride in sorted({1, *(max(round(near * part), 1) for part in (0.5, 1.0, 1.5))}):
-            for levels in (fine, (*fine, 8)):
+            for levels in (fine[:1], fine[:2], fine) if stride == 1 else (fine[:2], fine):
                 if stride * len(levels) <= ring:
                     yield {"levels": levels, "stride": stride, "far_pairs": False}
+        middle = max(round(near), 1)
+        several = tuple(sorted({max(middle - 1, 1), middle, middle + 1}))
+        for levels in (fine[:2], fine):
+            if several[-1] * len(levels) <= ring:
+                yield {"levels": levels, "stride": several, "far_pairs": False}
     if single.shift_invariant and _correlation(single)[1] < SHORT:
         yield {"levels": (2, 2), "stride": 1, "far_pairs": True}
 
@@ -174,6 +224,12 @@ def _values(stimulus: AbstractStimulus) -> int:
     """How many values a pixel has; many where it has no atoms."""
     atoms = stimulus.marginal.atoms()
     return 10**9 if atoms is None else len(np.unique(atoms[0]))
+
+
+def _cells_for(stimulus: AbstractStimulus) -> int:
+    """How many cells a window may have so that a hundred samples fall into each, where there are samples only."""
+    data = stimulus.dataset()
+    return LARGEST if data is None else max(len(data) // SAMPLES, 2)
 
 
 def _correlation(stimulus: AbstractStimulus) -> np.ndarray:

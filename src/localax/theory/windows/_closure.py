@@ -23,6 +23,7 @@ from ..._types import Array, Float, Leaf
 from .._products import AbstractProducts
 
 Field = Float[Array, " n"] | Float[np.ndarray, " n"]
+PerCell = Float[Array, "groups cells places"] | Float[np.ndarray, "groups cells places"]
 Number = Float[Array, ""] | Float[np.ndarray, ""] | float
 FLOOR = 1e-10
 """The least share of the variance that is left inside cells: rounding may leave less than nothing."""
@@ -57,12 +58,12 @@ class Term(eqx.Module):
     there: Leaf
     back: Leaf | None
 
-    def project(self, w: Field) -> Float[Array, "groups cells places"]:
+    def project(self, w: Field) -> PerCell:
         """<w, E[X | cell]> of every window."""
         flat = self.means.reshape(-1, self.means.shape[-1]) @ w[self.there]
         return flat.reshape(*self.chance.shape, -1)
 
-    def spread(self, weights: Float[Array, "groups cells places"]) -> Field:
+    def spread(self, weights: PerCell) -> Field:
         """sum over windows and cells of a weight times E[X | cell]."""
         flat = self.means.reshape(-1, self.means.shape[-1]).T @ weights.reshape(-1, weights.shape[-1])
         return flat[:, 0] if self.back is None else xp_of(flat).take_along_axis(flat, self.back, axis=1).sum(0)

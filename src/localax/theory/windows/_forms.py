@@ -27,19 +27,25 @@ class Form:
     count: np.ndarray
 
 
-def forms(shape: tuple[int, ...], levels: tuple[int, ...], stride: int, *, periodic: bool) -> list[Form]:
-    """All windows that ``levels`` ask for, equal ones as one, each place's counting number with it."""
+def forms(shape: tuple[int, ...], levels: tuple[int, ...], shares: dict[int, float], *, periodic: bool) -> list[Form]:
+    """All windows that ``levels`` ask for, equal ones as one, each place's counting number with it.
+
+    ``shares``: how much windows of each stride count, 1 in all.
+    """
     counts: dict[Key, np.ndarray] = defaultdict(lambda: np.zeros(shape))
     family = _lines if len(shape) == 1 else _squares
-    for size, fine in enumerate(levels, start=1):
-        for part, sign in ((size, 1), (size - 1, -1)) if size > 1 else ((1, 1),):
-            for offsets, count in family(shape, part, stride, periodic):
-                counts[offsets, fine] += sign * count
+    for stride, share in shares.items():
+        for size, fine in enumerate(levels, start=1):
+            for part, sign in ((size, 1), (size - 1, -1)) if size > 1 else ((1, 1),):
+                for offsets, count in family(shape, part, stride, periodic):
+                    counts[offsets, fine] += sign * share * count
     found = [Form(*key, np.flatnonzero(count), count.ravel()[np.flatnonzero(count)]) for key, count in counts.items()]
     return [form for form in found if len(form.starts)]
 
 
-def _lines(shape: tuple[int, ...], size: int, stride: int, periodic: bool) -> Iterator[tuple[tuple[int, ...], np.ndarray]]:
+def _lines(
+    shape: tuple[int, ...], size: int, stride: int, periodic: bool
+) -> Iterator[tuple[tuple[int, ...], np.ndarray]]:
     """K_m: windows of ``size`` pixels, and their overlaps."""
     places = np.arange(shape[0])
     last = shape[0] - (size - 1) * stride
@@ -49,7 +55,9 @@ def _lines(shape: tuple[int, ...], size: int, stride: int, periodic: bool) -> It
         yield tuple(range(0, (size - 1) * stride, stride)), -1.0 * (inside | periodic) / stride
 
 
-def _squares(shape: tuple[int, ...], size: int, stride: int, periodic: bool) -> Iterator[tuple[tuple[int, ...], np.ndarray]]:
+def _squares(
+    shape: tuple[int, ...], size: int, stride: int, periodic: bool
+) -> Iterator[tuple[tuple[int, ...], np.ndarray]]:
     """Pixels (``size`` 1), and squares of 2 x 2 with the edges and pixels that several of them share."""
     row, column = np.indices(shape)
     if size == 1:

@@ -19,6 +19,7 @@ from ._closure import AbstractClosure, Field, Number, xp_of
 from ._tables import samples
 from ._windows import AbstractGateModel, gated_inputs
 
+Sums = Float[Array, "samples shifts"] | Float[np.ndarray, "samples shifts"]
 EXACT = 1e-3
 """The error allowed to the series of an exact f on Ising rings of more than 24 spins."""
 HALVES = 4
@@ -48,11 +49,11 @@ class OrbitMean(AbstractClosure):
             return self._seen((s > 0) - 0.5), self.second @ w / 2
         return self._seen((s >= 0) + 0.0), self._seen(s * (s > 0))
 
-    def _sums(self, w: Field) -> Float[Array, "n shifts"]:
+    def _sums(self, w: Field) -> Sums:
         """<w, X> of every sample moved by every shift."""
         return self.x @ (w[:, None] if self.there is None else w[self.there])
 
-    def _seen(self, weights: Float[Array, "n shifts"]) -> Field:
+    def _seen(self, weights: Sums) -> Field:
         """The mean of all moved samples, each with its weight."""
         seen = self.x.T @ weights / weights.size
         if self.back is None:

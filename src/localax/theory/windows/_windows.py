@@ -1,5 +1,6 @@
 """``Windows``: what a ReLU neuron sees of one class, by windows of pixels treated exactly and the rest as Gaussian."""
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 from ..._errors import setting_error
 from ..._text import readable
 from ..._types import Float
+from ...spec import finite_array
 from ...stimuli import AbstractStimulus, Task, checked_stimulus
 from .._checks import checked_fields
 from .._estimate import Estimate
@@ -70,15 +72,17 @@ class Windows(AbstractGateModel):
 
     **levels**: levels a pixel for windows of 1, 2, 3, ... pixels: (32, 16) are pixels in 32 levels and pairs in 16,
     (2, 2, 2, 2) the signs of four pixels, () no window at all, the linear amplifier. On a torus the second entry is that
-    of squares of 2 x 2 pixels. **stride**: the distance of the pixels of a window. **far_pairs**: all pairs that no
-    window holds as well, in at most four levels; for rings, short lengthscales and few pixels. Gaussian and
-    elliptical laws need no windows and get none. **tables**: of this stimulus, if some were made before.
+    of squares of 2 x 2 pixels. **stride**: the distance of the pixels of a window; or several, whose sums are mixed with
+    **shares** that sum to 1 (default: equal ones). **far_pairs**: all pairs that no window holds as well, in at most
+    four levels; for rings, one stride and short lengthscales. Gaussian and elliptical laws need no windows and get none.
+    **tables**: of this stimulus, if some were made before.
     """
 
     stimulus: AbstractStimulus
     levels: tuple[int, ...] = eqx.field(static=True)
-    stride: int = eqx.field(static=True)
+    stride: int | tuple[int, ...] = eqx.field(static=True)
     far_pairs: bool = eqx.field(static=True)
+    shares: tuple[float, ...] = eqx.field(static=True)
     closure: WindowSum
 
     @in_float64
@@ -86,18 +90,22 @@ class Windows(AbstractGateModel):
         self,
         stimulus: AbstractStimulus,
         levels: Sequence[int] = (32, 16),
-        stride: int = 1,
+        stride: int | Sequence[int] = 1,
         far_pairs: bool = False,
         *,
+        shares: Sequence[float] | None = None,
         tables: Tables | None = None,
     ):
         self.stimulus = checked_stimulus(Windows, stimulus)
-        self.stride = _whole("stride", stride, 1)
-        self.levels = _checked_levels(stimulus, levels, self.stride)
+        strides, self.shares = _checked_strides(stride, shares)
+        self.stride = strides[0] if len(strides) == 1 else strides
+        self.levels = _checked_levels(stimulus, levels, max(strides))
         self.far_pairs = bool(far_pairs)
-        if self.far_pairs and (not stimulus.shift_invariant or len(stimulus.shape) > 1 or not self.levels):
-            raise setting_error(Windows, "far_pairs", far_pairs, "False where data are no ring or there is no window")
-        self.closure = _window_sum(stimulus, tables or tables_of(stimulus), self.levels, self.stride, self.far_pairs)
+        ring = stimulus.shift_invariant and len(stimulus.shape) == 1
+        if self.far_pairs and (not ring or not self.levels or strides != (1,)):
+            raise setting_error(Windows, "far_pairs", far_pairs, "False where there is no ring, no window or a stride")
+        mixed = dict(zip(strides, self.shares, strict=True))
+        self.closure = _window_sum(stimulus, tables or tables_of(stimulus), self.levels, mixed, self.far_pairs)
 
     @property
     def cells(self) -> int:
@@ -116,12 +124,28 @@ class Windows(AbstractGateModel):
         return choose_windows(task, **options)
 
 
+def _checked_strides(stride: Any, shares: Any) -> tuple[tuple[int, ...], tuple[float, ...]]:
+    expected = "a whole number >= 1, or several that differ"
+    strides = tuple(
+        _whole("stride", s, 1, expected) for s in (stride if isinstance(stride, list | tuple) else [stride])
+    )
+    if not strides or len(set(strides)) < len(strides):
+        raise setting_error(Windows, "stride", stride, expected)
+    if shares is None:
+        return strides, (1 / len(strides),) * len(strides)
+    expected = "finite numbers that sum to 1, one for each stride"
+    array = finite_array(Windows, "shares", shares, expected)
+    if array.shape != (len(strides),) or abs(array.sum() - 1) > 1e-9:
+        raise setting_error(Windows, "shares", shares, expected)
+    return strides, tuple(float(share) for share in array)
+
+
 def _checked_levels(stimulus: AbstractStimulus, levels: Any, stride: int) -> tuple[int, ...]:
     expected = "whole numbers from 2 on that do not grow, one for each size of window, such as (32, 16)"
     if isinstance(levels, str) or not isinstance(levels, Sequence):
         raise setting_error(Windows, "levels", levels, expected)
     found = tuple(_whole("levels", level, 2, expected) for level in levels)
-    if any(a < b for a, b in zip(found, found[1:], strict=False)):
+    if any(a < b for a, b in itertools.pairwise(found)):
         raise setting_error(Windows, "levels", levels, expected)
     torus = len(stimulus.shape) > 1
     if torus and len(found) > 2:
@@ -153,14 +177,16 @@ def tables_of(stimulus: AbstractStimulus) -> Tables:
     return Tables(stimulus.multiple_of()[0])
 
 
-def _window_sum(stimulus: AbstractStimulus, tables: Tables, levels: tuple[int, ...], stride: int, far: bool) -> WindowSum:
+def _window_sum(
+    stimulus: AbstractStimulus, tables: Tables, levels: tuple[int, ...], shares: dict[int, float], far: bool
+) -> WindowSum:
     single, factor = tables.stimulus, stimulus.multiple_of()[1]
     constant = single.elliptical_constant()
     if constant is not None:
         factor = factor * constant * math.sqrt(math.pi / 2)
     if constant is not None or single.is_gaussian:
         levels = ()
-    terms = [_term(tables, form) for form in forms(single.shape, levels, stride, periodic=single.shift_invariant)]
+    terms = [_term(tables, form) for form in forms(single.shape, levels, shares, periodic=single.shift_invariant)]
     if far and levels:
         terms += _far_terms(tables, len(levels), min(4, levels[-1]))
     return _together(single, terms, abs(factor))
