@@ -7,7 +7,6 @@ starts of trained networks, on laws that windows were made for and on some that 
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -152,12 +151,12 @@ class ThroughLocalization(AbstractExperiment):
     title: ClassVar[str] = "Theory through localization"
     cost: ClassVar[float] = 40.0
 
-    gains: Annotated[tuple[float, ...], Setting("gains of NLGP", gt=0, many=(1, None))] = (3.0, 0.5)
+    gains: Annotated[tuple[float, ...], Setting("gains of NLGP", gt=0, many=(1, None))] = (3.0,)
     ks: Annotated[tuple[float, ...], Setting("k of Kur", gt=2, many=(1, None))] = (10.0,)
     others: Annotated[int, Setting("laws that the choice has not seen", kind=int, ge=1, le=len(OTHERS))] = 1
     large: Annotated[int, Setting("pixels of a larger ring; 0: none", kind=int, ge=0, le=1000)] = 0
     starts: Annotated[int, Setting("initialisations", kind=int, ge=3, le=1000)] = 6
-    steps: Annotated[int, Setting("steps of training", kind=int, ge=2 * RECORDS)] = 2_000
+    steps: Annotated[int, Setting("steps of training", kind=int, ge=2 * RECORDS)] = 4_000
     batch: Annotated[int, Setting("samples a step, each with its orbit", kind=int, ge=2, le=100_000)] = 256
     rate: Annotated[float, Setting("learning rate", gt=0, le=1)] = 0.05
     rates_at: Annotated[tuple[float, ...], Setting("gains at which waves grow", gt=0, many=(1, None))] = (0.25,)
@@ -209,21 +208,18 @@ class ThroughLocalization(AbstractExperiment):
     def _case(self, name: str, task: Task, runs: np.ndarray) -> "Case":
         start, end = authors_start(range(self.starts), task.shape[0]), self.steps * self.rate
         choice = theory.Windows.choose(task, w0=start)
-        flow = partial(theory.window_flow, task, start, times=[end / 2, end])
-        chosen, candidates = choice.candidates[1], ()
-        if name.split(" at ")[0] in OTHERS:
-            candidates = _errors(task, choice, flow(order=list(choice.models)).weights[:, :, 0])
+        path = theory.window_flow(task, start, times=[end / 2, end], order=list(choice.models)).weights[:, :, 0]
         return Case(
             name=name,
             runs=runs,
-            windows=flow(order=list(choice.models)).final[:, 0],
+            windows=path[:, -1],
             eq5=theory.effective_flow(task, start, times=[end]).final[:, 0],
             times=choice.times,
             along=choice.along[1],
             noise=float(choice.noise[1]),
             model=choice.summary()[1]["model"],
-            tried={(c.levels, c.stride, c.far_pairs): c.error for c in chosen},
-            regret=candidates,
+            tried={(c.levels, c.stride, c.far_pairs): c.error for c in choice.candidates[1]},
+            regret=_errors(task, choice, path) if name.split(" at ")[0] in OTHERS else (),
         )
 
     def _spins(self) -> "Spins":
