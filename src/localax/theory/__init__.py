@@ -1,6 +1,7 @@
 """Theory: what should happen, in float64: the amplifier, the flows, where they end and why.
 
-The names used most stand here; the rest is in ``flows``, ``steady``, ``windows``, ``hypercube``, ``gates`` and ``sigmoid``.
+The names used most stand here; the rest is in ``flows``, ``steady``, ``windows``, ``hypercube``, ``gates`` and
+``sigmoid``.
 """
 
 from . import flows, gates, hypercube, sigmoid, steady, windows

@@ -80,9 +80,9 @@ def solve_effective(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Weights (seed, time, *pixels), loss (seed, time) and number of steps (seed).
 
-    ``field``, an ``EffectiveField`` or any other with a loss, is followed from ``start`` (seed, *pixels) to each of ``times``, increasing from 0 on, by a ``solver``
-    of diffrax (None: Tsit5) that keeps the error of a step below ``rtol`` times the weights plus ``atol``. ``asker``: the function that
-    errors name as the one that was called.
+    ``field``, an ``EffectiveField`` or any other with a loss, is followed from ``start`` (seed, *pixels) to each of
+    ``times``, increasing from 0 on, by a ``solver`` of diffrax (None: Tsit5) that keeps the error of a step below
+    ``rtol`` times the weights plus ``atol``. ``asker``: the function that errors name as the one that was called.
     """
     tolerance = np.asarray(rtol, float), np.asarray(atol, float)
     weights, loss, steps, good = _solve(field, start, times, *tolerance, solver)

@@ -63,12 +63,14 @@ def steady_state(
     order: Order | None = None,
     tolerance: Number = 1e-11,
 ) -> SteadyState:
-    """The steady state of the effective flow, or of the window flow, near a guess, stable or not, by Levenberg and Marquardt's method.
+    """The steady state of the effective flow, or of the window flow, near a guess, stable or not, by Levenberg and
+    Marquardt's method.
 
     It finds unstable states too, and does not mind the zero rate of a wave that may slide. **task**, **amplifier**: as
-    in ``effective_flow``. **order**: that of ``window_flow``, for its steady states. **guess**: one field (*pixels) of at most 4096 pixels, not zero. **settle**: integrate
-    the flow for this long first, so that the state is one the flow would reach. **tolerance**: how small dw/dt should
-    become; where it stays above a thousand times that, no state was found, and this is an error.
+    in ``effective_flow``. **order**: that of ``window_flow``, for its steady states. **guess**: one field (*pixels) of
+    at most 4096 pixels, not zero. **settle**: integrate the flow for this long first, so that the state is one the flow
+    would reach. **tolerance**: how small dw/dt should become; where it stays above a thousand times that, no state was
+    found, and this is an error.
     """
     field, start = _field("steady_state", task, amplifier, order), _start(task, guess)
     w, residual = _found(field, start, settle, tolerance)
@@ -165,11 +167,12 @@ def continue_branch(
 
     ``tasks`` gives the task for a setting, and ``values`` are the settings, in the order in which to go through them.
     ``guess`` is near the state at the first; every other point starts from the last one's field. ``amplifier`` and
-    ``tolerance`` are as in :func:`steady_state`, and ``order`` as well, or a function of the task that gives it, such as
-    ``lambda task: Windows(task.stimuli[1], (32, 16))``. With ``settle`` 0 the branch is followed by root finding alone,
-    stable or not, and ends where no root is found or the field jumps (by more than half its norm): at a fold. With
-    ``settle`` > 0 the flow runs that long at each point, after a ``kick`` of this relative size, so that the branch
-    is what a neuron would do under a slowly changing setting: up and down give the two sides of a hysteresis loop.
+    ``tolerance`` are as in :func:`steady_state`, and ``order`` as well, or a function of the task that gives it, such
+    as ``lambda task: Windows(task.stimuli[1], (32, 16))``. With ``settle`` 0 the branch is followed by root finding
+    alone, stable or not, and ends where no root is found or the field jumps (by more than half its norm): at a fold.
+    With ``settle`` > 0 the flow runs that long at each point, after a ``kick`` of this relative size, so that the
+    branch is what a neuron would do under a slowly changing setting: up and down give the two sides of a hysteresis
+    loop.
     """
     values = finite_array("continue_branch", "values", values, "finite numbers, one or more").astype(float)
     if values.ndim != 1 or values.size == 0:

@@ -5,7 +5,8 @@ random, spread, localizing, localized. On them every candidate's f is compared w
 large sample. Candidates differ in what a window resolves. Few values or steep maps want many contiguous pixels in few
 levels; smooth laws want fine levels, on pixels about as far apart as the field is smooth, because the exact values of
 near neighbours tell the same thing twice. Too near they count too much and too far too little, with errors of opposite
-sign, so that several strides mixed with fitted shares are better than any one of them. And where pixels are nearly independent, far pairs add what windows miss.
+sign, so that several strides mixed with fitted shares are better than any one of them. And where pixels are nearly
+independent, far pairs add what windows miss.
 """
 
 import math

@@ -1,7 +1,8 @@
 """E ReLU<w,X> and its gradient from tables: every window's cells exactly, everything else Gaussian.
 
-A table says how likely each cell of a window is and what the mean X is there. In a cell take S = <w,X> Gaussian with its
-mean r = <w, E[X | cell]> and one variance for all cells, s^2 = E S^2 - sum p r^2, so that both moments of S are right:
+A table says how likely each cell of a window is and what the mean X is there. In a cell take S = <w,X> Gaussian with
+its mean r = <w, E[X | cell]> and one variance for all cells, s^2 = E S^2 - sum p r^2, so that both moments of S are
+right:
 
     h = sum p [r Phi(r/s) + s phi(r/s)],    grad h = sum p T [Phi(r/s) - d r] + d E[X X'] w,    d = sum p phi(r/s)/s.
 

@@ -1,8 +1,9 @@
 """Which windows there are, and how often each counts, so that no pixel and no overlap counts twice.
 
-Along a line, windows of m pixels j, j + s, ..., j + (m-1) s less their overlaps of m - 1 pixels; for each of the s lines
-that a stride makes, which all see the whole field, 1/s. On a torus, squares less the edges they share plus the pixels
-that these share. Finer levels serve shorter windows: K_1(L_1) + [K_2(L_2) - K_1(L_2)] + [K_3(L_3) - K_2(L_3)] + ...
+Along a line, windows of m pixels j, j + s, ..., j + (m-1) s less their overlaps of m - 1 pixels; for each of the s
+lines that a stride makes, which all see the whole field, 1/s. On a torus, squares less the edges they share plus the
+pixels that these share. Finer levels serve shorter windows: K_1(L_1) + [K_2(L_2) - K_1(L_2)] + [K_3(L_3) - K_2(L_3)] +
+...
 """
 
 from collections import defaultdict

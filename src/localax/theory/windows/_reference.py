@@ -96,7 +96,8 @@ def orbit_mean(stimulus: AbstractStimulus, x: Float[np.ndarray, "n pixels"]) -> 
 
 
 def _representatives(stimulus: AbstractStimulus, count: int, seed: int) -> Float[np.ndarray, "n pixels"]:
-    """Samples that stand for a law: of copulas Sobol's points along the largest directions of the latent field first."""
+    """Samples that stand for a law: of copulas Sobol's points along the largest directions of the latent field
+    first."""
     if not isinstance(stimulus, AbstractCopula):
         x = samples(stimulus, count, seed)
         return x if len(x) <= count else x[np.random.default_rng(seed).permutation(len(x))[:count]]

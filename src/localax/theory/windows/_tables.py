@@ -43,7 +43,8 @@ class Table:
 class Tables:
     """The tables of one stimulus, each made once.
 
-    Of sign-symmetric laws on a ring or torus a cell and its mirror image are one, with the mean of the first of the two.
+    Of sign-symmetric laws on a ring or torus a cell and its mirror image are one, with the mean of the first of the
+    two.
     """
 
     def __init__(self, stimulus: AbstractStimulus):

@@ -71,11 +71,11 @@ class Windows(AbstractGateModel):
     """Tables of windows of one stimulus, made once: f(w), E ReLU<w,X> and E ReLU^2 follow for every w.
 
     **levels**: levels a pixel for windows of 1, 2, 3, ... pixels: (32, 16) are pixels in 32 levels and pairs in 16,
-    (2, 2, 2, 2) the signs of four pixels, () no window at all, the linear amplifier. On a torus the second entry is that
-    of squares of 2 x 2 pixels. **stride**: the distance of the pixels of a window; or several, whose sums are mixed with
-    **shares** that sum to 1 (default: equal ones). **far_pairs**: all pairs that no window holds as well, in at most
-    four levels; for rings, one stride and short lengthscales. Gaussian and elliptical laws need no windows and get none.
-    **tables**: of this stimulus, if some were made before.
+    (2, 2, 2, 2) the signs of four pixels, () no window at all, the linear amplifier. On a torus the second entry is
+    that of squares of 2 x 2 pixels. **stride**: the distance of the pixels of a window; or several, whose sums are
+    mixed with **shares** that sum to 1 (default: equal ones). **far_pairs**: all pairs that no window holds as well, in
+    at most four levels; for rings, one stride and short lengthscales. Gaussian and elliptical laws need no windows and
+    get none. **tables**: of this stimulus, if some were made before.
     """
 
     stimulus: AbstractStimulus
