@@ -128,6 +128,7 @@ def _shelf(room: str, shelf: str) -> list[dict[str, Any]]:
 
 Folder = Annotated[Path | None, typer.Option("--store", help="Folder of stored results.", file_okay=False)]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Run even what is stored.")]
+On = Annotated[str, typer.Option("--on", help="Where: processes, dask, dask://HOST:PORT or slurm.")]
 
 
 @app.command()
@@ -145,7 +146,7 @@ def stimuli(
     from . import experiments, runner
 
     unit = runner.experiment_unit(experiments.Stimuli(size=size, samples=samples), seed=seed)
-    ran = _run_or_load([unit], store, fresh)
+    ran = _run_or_load([unit], store, fresh, runner.Processes())
     _publish(ran.outcomes, ran.outcomes, out, "The stimuli of Localax", open_, as_json)
     _conclude(ran)
 
@@ -160,6 +161,10 @@ def reproduce(
     out: Annotated[Path | None, typer.Option("--out", help="Folder to write to.", file_okay=False)] = None,
     store: Folder = None,
     fresh: Fresh = False,
+    on: On = "processes",
+    cluster: Annotated[
+        Path | None, typer.Option(help="A file in TOML; its table [slurm] says what to ask for.")
+    ] = None,
     summary: Annotated[Path | None, typer.Option(help="Write verdicts and numbers to this file too.")] = None,
     check: Annotated[Path | None, typer.Option(help="Compare with such a file, and write no report.")] = None,
     open_: Open = False,
@@ -172,12 +177,13 @@ def reproduce(
     is 1 if a verdict is another than in that file, or a number beyond four joint standard errors.
     """
     from . import report, runner
-    from .spec import set_pairs
+    from .spec import read_toml, set_pairs
 
+    executor = runner.executor_of(on, None if cluster is None else read_toml(cluster).get(on))
     changes = {".".join(path): value for path, value in set_pairs(set_ or [])}
     _check_summaries(summary, check, preset, changes)
     units = runner.experiment_units(names, preset, changes)
-    ran = _run_or_load(units, store, fresh)
+    ran = _run_or_load(units, store, fresh, executor)
     if check is not None:
         _compare(ran, check, preset, as_json)
         return
@@ -198,12 +204,12 @@ class _Ran:
     failed: dict[str, str]
 
 
-def _run_or_load(units: list[Any], folder: Path | None, fresh: bool) -> _Ran:
+def _run_or_load(units: list[Any], folder: Path | None, fresh: bool, on: Any) -> _Ran:
     from . import runner
     from .store import Store
 
     store = Store(folder)
-    results = runner.run_with_board(units, store, runner.Processes(), fresh=fresh)
+    results = runner.run_with_board(units, store, on, fresh=fresh)
     outcomes = [runner.load_outcome(store, unit) for unit in results.stored]
     return _Ran(outcomes, {unit.name: unit.title for unit in units}, results.failed)
 

@@ -1,9 +1,8 @@
-"""Every kind of unit, and a unit from a request; whoever loads this file has loaded all that units are made of."""
+"""Every kind of unit, and a unit from a request; what a kind is made of is loaded when the first of it is made."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from .. import experiments  # noqa: F401
 from ._experiments import ExperimentUnit
 from ._training import TrainingUnit
 from ._unit import AbstractUnit
