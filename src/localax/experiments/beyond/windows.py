@@ -257,7 +257,7 @@ def _errors(task: Task, choice: Any, fields: np.ndarray) -> tuple[float, float]:
     fresh = fields[3:].reshape(-1, fields.shape[-1]) if len(fields) > 3 else fields[:, -1]
     found = []
     for one in choice.candidates[1]:
-        model = theory.Windows(task.stimuli[1], one.levels, one.stride, one.far_pairs)
+        model = theory.Windows(task.stimuli[1], one.levels, one.stride, one.far_pairs, shares=one.shares or None)
         found.append(float(np.sqrt(np.mean(model.error(fresh).value ** 2))))
     chosen = float(np.sqrt(np.mean(choice.models[1].error(fresh).value ** 2)))
     return chosen, min(found)
@@ -336,7 +336,8 @@ class Case:
     @property
     def chosen(self) -> str:
         levels = listed(self.model["levels"]) or "none"
-        apart = f", {self.model['stride']} pixels apart" if self.model["stride"] > 1 else ""
+        stride = self.model["stride"]
+        apart = "" if stride == 1 else f", {listed(stride) if isinstance(stride, list) else stride} pixels apart"
         return f"({levels}){apart}{', far pairs' if self.model['far_pairs'] else ''}"
 
     @property

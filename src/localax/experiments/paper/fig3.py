@@ -150,7 +150,8 @@ class Figure3(AbstractExperiment):
         return Row(
             name, seed, long.marginal.excess_kurtosis(), law, amplifier_panel(theory.amplifier(long)),
             crossing(amplifiers[0]),
-            trained, integrated, windows, _left_of_eq8(task, amplifiers[0], np.asarray(integrated["eq5"].final[0, 0], float)),
+            trained, integrated, windows,
+            _left_of_eq8(task, amplifiers[0], np.asarray(integrated["eq5"].final[0, 0], float)),
         )  # fmt: skip
 
     def _estimated_peaks(self, task: Task, seed: int, key: Any) -> np.ndarray:
@@ -435,9 +436,8 @@ class Measured(AbstractMeasured):
 
     def _fields(self) -> Figure:
         caption = (
-            "The field during training; the same by Eq. 5 and by the window flow, which the paper does not have; the last "
-            "fields, with the integration of the figure's code "
-            "beside the right one."
+            "The field during training; the same by Eq. 5 and by the window flow, which the paper does not have; the "
+            "last fields, with the integration of the figure's code beside the right one."
         )
         panels = tuple(
             (

@@ -575,8 +575,8 @@ class Measured(AbstractMeasured):
         ends = " and ".join(f"{next(iter(curves.values()))[-1]:.2f}" for curves in iprs.values())
         said = (
             f"Theory (Eq. 5) against training: on saturated pixels their IPRs agree to {close:g} {until} and end at "
-            f"{ends}, where the window flow ends at {ipr(self.sharp.windows[0, -1]):.2f}; on nearly Gaussian pixels they "
-            f"agree to {gauss.max():.3f} throughout."
+            f"{ends}, where the window flow ends at {ipr(self.sharp.windows[0, -1]):.2f}; on nearly Gaussian pixels "
+            f"theory and training agree to {gauss.max():.3f} throughout."
         )
         return Figure("Theory against training", ((panel,),), headline=said, place=3)
 

@@ -13,6 +13,7 @@ import jax
 import numpy as np
 
 from ..._errors import SettingError
+from ..._system import BRIEF
 from ..._types import Array, Float
 from ...spec import Number, description
 from ...stimuli import Task
@@ -91,7 +92,7 @@ def solve_effective(
     return np.asarray(weights), np.asarray(loss), np.asarray(steps)
 
 
-@eqx.filter_jit
+@eqx.filter_jit(compiler_options=BRIEF)
 def _solve(field: Any, start: Any, times: Any, rtol: Any, atol: Any, solver: Any):
     def single(w: Float[Array, "*pixels"]):
         path = integrate(field, w, times, rtol, atol, solver=solver)
