@@ -138,7 +138,7 @@ def _models(task: Any, order: Any, start: Any, asker: str) -> tuple[Models, list
         choice = choose_windows(task, w0=start)
         return choice.models, [entry["error"] for entry in choice.summary()]
     needed = [
-        not s.sign_symmetric or label != 0 for s, label in zip(task.stimuli, np.asarray(task.labels), strict=True)
+        not s.sign_symmetric or bool(label) for s, label in zip(task.stimuli, np.asarray(task.labels), strict=True)
     ]
     if isinstance(order, int | np.integer) and not isinstance(order, bool) and order >= 1:
         levels = (2,) * int(order)
