@@ -35,10 +35,13 @@ def run_or_load(
 ) -> Results:
     """Those **units** that are not in the **store** yet, or all if **fresh**, run; the rest is there already.
 
-    **on**: the executor that runs them. **watch**: called with a unit and the fraction of it that is done.
+    What is there but damaged is set aside and run again. **on**: the executor that runs them. **watch**: called with a
+    unit and the fraction of it that is done.
     """
     ready = frozenset(unit.name for unit in units if not fresh and store.finished(unit.identity))
     missing = [unit for unit in units if unit.name not in ready]
+    for unit in missing:
+        store.set_aside(unit.name)
     failed = on.run(missing, store, watch or (lambda *_: None), replace=fresh) if missing else {}
     for unit in missing:
         if unit.name not in failed and not store.finished(unit.identity):

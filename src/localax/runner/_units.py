@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from ._experiments import ExperimentUnit
+from ._sweep import SweepUnit
 from ._training import TrainingUnit
 from ._unit import AbstractUnit
 
-KINDS: dict[str, type[AbstractUnit]] = {kind.kind: kind for kind in (ExperimentUnit, TrainingUnit)}
+KINDS: dict[str, type[AbstractUnit]] = {kind.kind: kind for kind in (ExperimentUnit, SweepUnit, TrainingUnit)}
 
 
 def unit_of(kind: str, request: Mapping[str, Any]) -> AbstractUnit:
