@@ -158,9 +158,9 @@ class ThroughLocalization(AbstractExperiment):
     others: Annotated[int, Setting("laws that the choice has not seen", kind=int, ge=1, le=len(OTHERS))] = 1
     large: Annotated[int, Setting("pixels of a larger ring; 0: none", kind=int, ge=0, le=1000)] = 0
     starts: Annotated[int, Setting("initialisations", kind=int, ge=3, le=1000)] = 6
-    steps: Annotated[int, Setting("steps of training", kind=int, ge=2 * RECORDS)] = 4_000
+    steps: Annotated[int, Setting("steps of training", kind=int, ge=2 * RECORDS)] = 2_000
     batch: Annotated[int, Setting("samples a step, each with its orbit", kind=int, ge=2, le=100_000)] = 256
-    rate: Annotated[float, Setting("learning rate", gt=0, le=1)] = 0.05
+    rate: Annotated[float, Setting("learning rate", gt=0, le=1)] = 0.1
     rates_at: Annotated[tuple[float, ...], Setting("gains at which waves grow", gt=0, many=(1, None))] = (0.25,)
     samples: Annotated[int, Setting("samples of the latent field a rate", kind=int, ge=1000, le=10**7)] = 2**13
 
