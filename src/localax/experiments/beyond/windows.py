@@ -32,6 +32,8 @@ STEEP = 3.0
 """The gain from which on a pixel of NLGP counts as a sign."""
 PARTS = 16
 """Of a pixel, by which fields are moved onto each other."""
+FEW = 8
+"""Initialisations on a larger ring."""
 RECORDS = 10
 """The last records of a run, over which the noise of its batches is averaged."""
 MARKS = np.array([0.0, 1.0, 5.0, 20.0, 100.0])
@@ -199,16 +201,20 @@ class ThroughLocalization(AbstractExperiment):
             groups.append({_named(f"Kur({k:g})", WIDE, self.large): kur(k, WIDE, self.large)})
         return groups
 
+    def _starts(self, task: Task) -> int:
+        """Initialisations, fewer where there are many pixels."""
+        return self.starts if task.shape[0] <= SIZE else min(self.starts, FEW)
+
     def _trained(self, group: dict[str, Task], seed: int) -> np.ndarray:
         """The last records of every network: (task, start, record, pixel)."""
         run = train(
-            list(group.values()), neuron(), steps=self.steps, batch=self.batch, rate=self.rate, seeds=self.starts,
-            init=Authors(), data_seed=seed, estimator="orbit", save_every=max(self.steps // 100, 1),
+            list(group.values()), neuron(), steps=self.steps, batch=self.batch, rate=self.rate,
+            seeds=self._starts(next(iter(group.values()))), init=Authors(), data_seed=seed, estimator="orbit", save_every=max(self.steps // 100, 1),
         )  # fmt: skip
         return np.asarray(run.weights[..., -RECORDS:, 0, :], float)
 
     def _case(self, name: str, task: Task, runs: np.ndarray) -> "Case":
-        start, end = authors_start(range(self.starts), task.shape[0]), self.steps * self.rate
+        start, end = authors_start(range(self._starts(task)), task.shape[0]), self.steps * self.rate
         choice = theory.Windows.choose(task, w0=start)
         path = theory.window_flow(task, start, times=[end / 2, end], order=list(choice.models)).weights[:, :, 0]
         return Case(
