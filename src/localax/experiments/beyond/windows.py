@@ -207,9 +207,10 @@ class ThroughLocalization(AbstractExperiment):
 
     def _trained(self, group: dict[str, Task], seed: int) -> np.ndarray:
         """The last records of every network: (task, start, record, pixel)."""
+        seeds = self._starts(next(iter(group.values())))
         run = train(
-            list(group.values()), neuron(), steps=self.steps, batch=self.batch, rate=self.rate,
-            seeds=self._starts(next(iter(group.values()))), init=Authors(), data_seed=seed, estimator="orbit", save_every=max(self.steps // 100, 1),
+            list(group.values()), neuron(), steps=self.steps, batch=self.batch, rate=self.rate, seeds=seeds,
+            init=Authors(), data_seed=seed, estimator="orbit", save_every=max(self.steps // 100, 1),
         )  # fmt: skip
         return np.asarray(run.weights[..., -RECORDS:, 0, :], float)
 
