@@ -264,19 +264,20 @@ def by_halves(coupling, w):
     for part in (w[:middle], w[middle:]):
         n = len(part)
         x = 1.0 - 2.0 * ((np.arange(2**n)[:, None] >> np.arange(n)) & 1)
-        halves.append((x, np.exp(coupling * np.sum(x[:, 1:] * x[:, :-1], axis=1)), x @ part))
+        halves.append((x, np.exp(coupling * np.einsum("sj,sj->s", x[:, 1:], x[:, :-1])), x @ part))
     out = []
     for (x, p, s), (y, q, u) in (halves, halves[::-1]):
-        order, total, norm = np.argsort(u), np.zeros(x.shape[1]), 0.0
+        order, turn = np.argsort(u), np.argsort(-s)  # what is looked up in order is found ten times sooner
+        x, p, s, balance, norm = x[turn], p[turn], s[turn], np.zeros(len(x)), 0.0
         below, above = (np.searchsorted(u[order], -s, side) for side in ("left", "right"))
         for first in (1, -1):
             for last in (1, -1):
                 mine = (x[:, 0] == first) & (x[:, -1] == last)
                 seen = q * np.exp(coupling * (last * y[:, 0] + first * y[:, -1]))
                 sums = np.concatenate([[0], np.cumsum(seen[order])])
-                total += (p * (sums[-1] - sums[above] - sums[below]))[mine] @ x[mine]
+                balance[mine] = p[mine] * (sums[-1] - sums[above[mine]] - sums[below[mine]])
                 norm += p[mine].sum() * sums[-1]
-        out.append(total / norm / 2)
+        out.append(balance @ x / norm / 2)
     return np.concatenate(out)
 
 
