@@ -16,6 +16,7 @@ import numpy as np
 from jax.core import Tracer
 
 from .._errors import SettingError, setting_error
+from .._system import BRIEF
 from .._types import Array, Float, Shaped
 from ..trajectory import Trajectory
 
@@ -38,7 +39,7 @@ def compiled(function: F) -> F:
     parameters = signature.parameters.values()
     options = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.annotation in (int, bool, float)]
     optional = [p.name for p in parameters if p.default is None]
-    pure = jax.jit(function, static_argnames=options)
+    inside, outside = (jax.jit(function, static_argnames=options, compiler_options=o) for o in (None, BRIEF))
 
     @functools.wraps(function)
     def measure(*args: Any, **named: Any) -> Any:
@@ -47,7 +48,8 @@ def compiled(function: F) -> F:
         if "ndim" in options:
             chosen["ndim"] = _pixel_axes(who, given.values(), chosen.get("ndim"))
         inputs = {n: _array(who, x, "ndim" in options) for n, x in given.items() if x is not None or n not in optional}
-        return jax.tree.map(_given_back, pure(**inputs, **chosen))
+        traced = any(isinstance(value, Tracer) for value in inputs.values())
+        return jax.tree.map(_given_back, (inside if traced else outside)(**inputs, **chosen))
 
     return cast("F", measure)
 
