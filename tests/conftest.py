@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from localax._system import resident
 
-# Where pytest runs in one process, a plugin has loaded numpy already; two threads wait for each other on a busy machine.
+# In one process a plugin of pytest has loaded numpy already; on a busy machine its threads wait for each other.
 threadpool_limits(1, "blas")
 
 # The same examples on every run: a failure that comes and goes helps nobody. Compilation makes first examples slow.
