@@ -8,9 +8,11 @@ BIN := .venv/bin
 UV := $(BIN)/uv pip install --quiet --python $(BIN)/python --compile-bytecode
 PIP := $(PYTHON) -m pip --python $(BIN)/python install --quiet
 
-PACKAGES := chromium
+# Programs, and the packages of Debian that bring them.
+PROGRAMS := chromium munged slurmctld slurmd
+PACKAGES := chromium munge slurm-wlm
 
-.PHONY: reproduce test notebook system check format docs findings pins clean
+.PHONY: reproduce test notebook system soak check format docs findings pins clean
 
 reproduce: .venv/.have-run
 	$(BIN)/localax reproduce
@@ -25,10 +27,15 @@ notebook: .venv/.have-run
 	$(UV) -c constraints.txt jupyterlab || $(PIP) -c constraints.txt jupyterlab
 	$(BIN)/jupyter lab
 
-# What the tests use if it is there: a real browser for the report. Without it they skip, and say so.
+# What the tests use if it is there: a real browser for the report, a real SLURM. Without it they skip, and say so.
 system:
-	@command -v $(PACKAGES) >/dev/null || { apt-get update -qq && apt-get install -y -qq $(PACKAGES); } >/dev/null 2>&1 \
+	@PATH="$$PATH:/usr/sbin"; for program in $(PROGRAMS); do command -v $$program >/dev/null || missing=1; done; \
+	  [ -z "$$missing" ] || { apt-get update -qq && apt-get install -y -qq $(PACKAGES); } >/dev/null 2>&1 \
 	  || echo "cannot install $(PACKAGES)"
+
+# Kill what runs units at twenty moments, and compare what comes out bit by bit; some ten minutes.
+soak: .venv/.have-test
+	$(BIN)/python tests/soak/kills.py
 
 check: .venv/.have-check .venv/.have-test
 	$(BIN)/ruff check .

@@ -10,7 +10,7 @@ import pytest
 import localax
 
 ROOT = Path(localax.__file__).parent
-FIRST = {"_types", "_math", "_disk", "_progress", "_errors", "_system", "_text"}
+FIRST = {"_types", "_math", "_disk", "_progress", "_errors", "_system", "_text", "_worker"}
 SCIENCE = FIRST | {"spec", "outcome", "trajectory", "stimuli", "networks", "analysis", "theory", "training"}
 ALLOWED: dict[str, set[str]] = {
     "_types": set(),
@@ -18,6 +18,7 @@ ALLOWED: dict[str, set[str]] = {
     "_system": set(),
     "_progress": set(),
     "_text": set(),
+    "_worker": {"_system"},
     "_math": {"_types"},
     "_disk": {"_errors", "_system"},
     "spec": FIRST,
@@ -37,7 +38,7 @@ ALLOWED: dict[str, set[str]] = {
 }
 """The table of docs/architecture.md. The root and the command line may import everything."""
 
-EVERYTHING = {"__init__", "__main__", "cli", "_notebook"}
+EVERYTHING = {"__init__", "__main__", "cli", "_options", "_sweep_commands", "_notebook"}
 TO_COME = {"prediction", "web"}
 """Rooms that the table has a place for and that are not built yet."""
 

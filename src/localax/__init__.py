@@ -25,6 +25,7 @@ _NAMES = {
     "reproduce": "runner",
     "resume": "training",
     "runs": "_notebook",
+    "sweep": "runner",
     "train": "training",
 }
 
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
     from ._system import fast
     from .analysis import compare
     from .outcome import Outcome
-    from .runner import reproduce
+    from .runner import reproduce, sweep
     from .stimuli import Task
     from .training import SaveAt, resume, train
     from .trajectory import Trajectory, load

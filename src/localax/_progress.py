@@ -4,7 +4,7 @@ import contextlib
 import io
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -60,6 +60,77 @@ def progress_board(title: str, names: Sequence[str], *, show: bool = True) -> It
             draw()
 
         yield update
+
+
+@contextlib.contextmanager
+def sweep_bar(networks: Mapping[str, int], *, show: bool = True) -> Iterator[Callable[[str, float, bool], None]]:
+    """How far a sweep is: units done, running and failed, networks a second, time left.
+
+    ``networks``: of each unit that is to run, by name. What is given is called with a unit's name, the fraction of it
+    that is done, and whether it failed. Where bars cannot be there is a line now and then.
+    """
+    count = _Count(networks)
+    if not show or not networks:
+        yield count.note
+        return
+    if not (sys.stderr.isatty() or _in_notebook()):
+        yield _lines_of(count)
+        return
+    with _bars("{task.fields[said]}") as (bar, draw):
+        task = bar.add_task("sweep", total=max(count.total, 1), said="")
+
+        def update(name: str, fraction: float, failed: bool) -> None:
+            count.note(name, fraction, failed)
+            bar.update(task, completed=count.done, said=count.units())
+            draw()
+
+        yield update
+
+
+class _Count:
+    """Units of a sweep as they are reported."""
+
+    def __init__(self, networks: Mapping[str, int]):
+        self.networks, self.total = networks, sum(networks.values())
+        self.parts: dict[str, float] = {}
+        self.finished: set[str] = set()
+        self.failed: set[str] = set()
+        self.done, self.began = 0.0, time.monotonic()
+
+    def note(self, name: str, fraction: float, failed: bool) -> None:
+        self.done += (fraction - self.parts.get(name, 0.0)) * self.networks.get(name, 0)
+        self.parts[name] = fraction
+        if fraction >= 1:
+            (self.failed if failed else self.finished).add(name)
+
+    def units(self) -> str:
+        running = len(self.parts) - len(self.finished | self.failed)
+        speed = self.done / max(time.monotonic() - self.began, 1e-9)
+        troubles = f", {len(self.failed)} failed" if self.failed else ""
+        known = f"{len(self.finished)} of {len(self.networks)} units, {running} running{troubles}"
+        return f"{known}, {speed:,.{0 if speed >= 10 else 2}f} networks/s"
+
+    def left(self) -> str:
+        spent = time.monotonic() - self.began
+        left = spent * max(self.total / self.done - 1, 0.0) if self.done > 0 else None
+        return "time left unknown" if left is None else f"{left:,.0f} s left"
+
+
+LINES = 5.0
+"""Seconds between two lines on a sweep, at least; fifty lines are the most for one that takes long."""
+
+
+def _lines_of(count: _Count) -> Callable[[str, float, bool], None]:
+    last = [count.began, 0.0]
+
+    def update(name: str, fraction: float, failed: bool) -> None:
+        count.note(name, fraction, failed)
+        over = len(count.finished | count.failed) >= len(count.networks)
+        if over or (time.monotonic() > last[0] + LINES and count.done > last[1] + count.total / 50):
+            last[:] = time.monotonic(), count.done
+            sys.stderr.write(f"{count.units()}, {count.left()}\n")
+
+    return update
 
 
 def _in_notebook() -> bool:

@@ -15,8 +15,9 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from . import __version__
+from . import __version__, _sweep_commands
 from ._errors import SettingError, setting_error, unknown
+from ._options import Folder, Fresh, Json, On, Open, Out, OutOrNone
 from ._system import fast
 
 app = typer.Typer(
@@ -27,9 +28,9 @@ app = typer.Typer(
     add_completion=False,
 )
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
-Out = Annotated[Path, typer.Option("--out", help="Folder to write to.", file_okay=False)]
-Open = Annotated[bool, typer.Option("--open", help="Open the page in a browser.")]
+
+app.command()(_sweep_commands.sweep)
+app.command()(_sweep_commands.plot)
 
 
 def main() -> None:
@@ -126,10 +127,6 @@ def _shelf(room: str, shelf: str) -> list[dict[str, Any]]:
     return [listing(member) for member in members]
 
 
-Folder = Annotated[Path | None, typer.Option("--store", help="Folder of stored results.", file_okay=False)]
-Fresh = Annotated[bool, typer.Option("--fresh", help="Run even what is stored.")]
-
-
 @app.command()
 def stimuli(
     out: Out = Path("localax-report/stimuli"),
@@ -145,7 +142,7 @@ def stimuli(
     from . import experiments, runner
 
     unit = runner.experiment_unit(experiments.Stimuli(size=size, samples=samples), seed=seed)
-    ran = _run_or_load([unit], store, fresh)
+    ran = _run_or_load([unit], store, fresh, runner.Processes())
     _publish(ran.outcomes, ran.outcomes, out, "The stimuli of Localax", open_, as_json)
     _conclude(ran)
 
@@ -157,9 +154,13 @@ def reproduce(
     ] = None,
     preset: Annotated[str, typer.Option(help="quick, or paper for the paper's own sizes.")] = "quick",
     set_: Annotated[list[str] | None, typer.Option("--set", help="A setting, e.g. --set seeds=10.")] = None,
-    out: Annotated[Path | None, typer.Option("--out", help="Folder to write to.", file_okay=False)] = None,
+    out: OutOrNone = None,
     store: Folder = None,
     fresh: Fresh = False,
+    on: On = "processes",
+    cluster: Annotated[
+        Path | None, typer.Option(help="A file in TOML; its table [slurm] says what to ask for.")
+    ] = None,
     summary: Annotated[Path | None, typer.Option(help="Write verdicts and numbers to this file too.")] = None,
     check: Annotated[Path | None, typer.Option(help="Compare with such a file, and write no report.")] = None,
     open_: Open = False,
@@ -172,12 +173,13 @@ def reproduce(
     is 1 if a verdict is another than in that file, or a number beyond four joint standard errors.
     """
     from . import report, runner
-    from .spec import set_pairs
+    from .spec import read_toml, set_pairs
 
+    executor = runner.executor_of(on, None if cluster is None else read_toml(cluster).get(on))
     changes = {".".join(path): value for path, value in set_pairs(set_ or [])}
     _check_summaries(summary, check, preset, changes)
     units = runner.experiment_units(names, preset, changes)
-    ran = _run_or_load(units, store, fresh)
+    ran = _run_or_load(units, store, fresh, executor)
     if check is not None:
         _compare(ran, check, preset, as_json)
         return
@@ -198,12 +200,12 @@ class _Ran:
     failed: dict[str, str]
 
 
-def _run_or_load(units: list[Any], folder: Path | None, fresh: bool) -> _Ran:
+def _run_or_load(units: list[Any], folder: Path | None, fresh: bool, on: Any) -> _Ran:
     from . import runner
     from .store import Store
 
     store = Store(folder)
-    results = runner.run_with_board(units, store, runner.Processes(), fresh=fresh)
+    results = runner.run_with_board(units, store, on, fresh=fresh)
     outcomes = [runner.load_outcome(store, unit) for unit in results.stored]
     return _Ran(outcomes, {unit.name: unit.title for unit in units}, results.failed)
 
@@ -450,7 +452,9 @@ def runs(
     names: Annotated[
         list[str] | None, typer.Argument(help="Runs, as listed, or the beginnings of their names.")
     ] = None,
-    out: Annotated[Path | None, typer.Option("--out", help="load: a file to write, .npz or .nc (xarray).")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="load: a file to write: .npz, .nc or .csv.")] = None,
+    kind: Annotated[str | None, typer.Option(help="list, rm: only of this kind, e.g. train or sweep.")] = None,
+    match: Annotated[str | None, typer.Option(help="list, rm: only those whose title has this in it.")] = None,
     days: Annotated[float | None, typer.Option(min=0, help="prune: all that is older than this, too.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="prune: only say what would go.")] = False,
     store: Folder = None,
@@ -465,8 +469,12 @@ def runs(
     if action not in ACTIONS:
         raise unknown("action", action, ACTIONS)
     shelf = Store(store)
+    chosen = Chosen(kind, match)
     if action == "list":
-        _list_runs(shelf, as_json)
+        _list_runs(shelf, chosen, as_json)
+    elif action == "rm" and not names and chosen.says_something:
+        for run in filter(chosen, shelf.runs()):
+            _remove(shelf, run.name)
     elif action == "prune":
         _prune(shelf, days, dry_run)
     elif not names:
@@ -477,14 +485,29 @@ def runs(
             acts.get(action, lambda name: _remove(shelf, name))(name)
 
 
-def _list_runs(store: Any, as_json: bool) -> None:
+@dataclasses.dataclass(frozen=True)
+class Chosen:
+    """Which results are meant: of a kind, or with a text in their title."""
+
+    kind: str | None
+    match: str | None
+
+    @property
+    def says_something(self) -> bool:
+        return self.kind is not None or self.match is not None
+
+    def __call__(self, run: Any) -> bool:
+        return self.kind in (None, run.kind) and (self.match or "").lower() in run.title.lower()
+
+
+def _list_runs(store: Any, chosen: Chosen, as_json: bool) -> None:
     listing = store.scan()
+    runs = list(filter(chosen, listing.runs))
     if as_json:
-        rows = {"runs": [dataclasses.asdict(run) for run in listing.runs]}
+        rows = {"runs": [dataclasses.asdict(run) for run in runs]}
         print(json.dumps({**rows, "unfinished": [dataclasses.asdict(u) for u in listing.unfinished]}, indent=1))
         return
-    for run in listing.runs:
-        print(run)
+    print("\n".join(map(str, runs)), end="\n" if runs else "")
     for other in listing.unfinished:
         print(f"{other.name:<17} unfinished: {'interrupted' if other.request else other.reason}", file=sys.stderr)
     if not listing.runs and not listing.unfinished:
@@ -506,13 +529,17 @@ def _show(store: Any, name: str, as_json: bool) -> None:
 
 def _load(store: Any, name: str, out: Path | None) -> None:
     """Write the trajectory of a stored training run to a file of its own."""
-    if out is None or out.suffix not in (".npz", ".nc"):
-        raise setting_error("runs load", "--out", str(out), "a file that ends in .npz or .nc")
+    from . import runner
+
+    if out is None or out.suffix not in (".npz", ".nc", ".csv"):
+        raise setting_error("runs load", "--out", str(out), "a file that ends in .npz, .nc or .csv")
     trajectory = store.load(name)
     if out.suffix == ".npz":
         trajectory.save(out)
-    else:
+    elif out.suffix == ".nc":
         trajectory.to_xarray().to_netcdf(out)
+    else:
+        runner.write_table(trajectory.to_xarray(), out)
     print(f"written {out}")
 
 

@@ -5,7 +5,7 @@ arrays of a picture; the report draws them, the web page too.
 """
 
 from ._claim import Claim, Expected, Number, Rule, Threshold, Verdict, as_measured, by_theory, finite
-from ._figure import Fields, Figure, Heatmap, Histogram, Lines, Panel, Points, Scatter, Table
+from ._figure import Diagram, Fields, Figure, Heatmap, Histogram, Lines, Panel, Points, Scatter, Table
 from ._outcome import Outcome
 from ._sources import CHAPTERS, SOURCES
 from ._summary import differences, read_summary, summary, write_summary
@@ -14,6 +14,7 @@ __all__ = [
     "CHAPTERS",
     "SOURCES",
     "Claim",
+    "Diagram",
     "Expected",
     "Fields",
     "Figure",

@@ -57,6 +57,27 @@ class Heatmap:
 
 
 @dataclass(frozen=True)
+class Diagram:
+    """A phase diagram: one number over two settings, and boundaries in it.
+
+    ``title``: of the panel. ``x``, ``y``: the settings, increasing. ``values``: (y, x). ``curves``: boundaries by name,
+    each (x, y). ``xlabel``, ``ylabel``, ``color``: what the axes and the colour are. ``logx``, ``logy``: which axes are
+    logarithmic.
+    """
+
+    title: str
+    x: np.ndarray
+    y: np.ndarray
+    values: np.ndarray
+    curves: Mapping[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
+    xlabel: str = ""
+    ylabel: str = ""
+    color: str = ""
+    logx: bool = False
+    logy: bool = False
+
+
+@dataclass(frozen=True)
 class Histogram:
     """Measured density in bins, with the exact one where it is known.
 
@@ -102,7 +123,7 @@ class Table:
     rows: tuple[tuple[Any, ...], ...]
 
 
-Panel = Lines | Fields | Heatmap | Histogram | Scatter | Table
+Panel = Lines | Fields | Heatmap | Diagram | Histogram | Scatter | Table
 
 
 @dataclass(frozen=True)

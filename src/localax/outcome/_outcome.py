@@ -12,7 +12,7 @@ from .._disk import pack, unpack
 from .._errors import SettingError, setting_error
 from .._text import table
 from ._claim import Claim, Expected, Number, Threshold
-from ._figure import Fields, Figure, Heatmap, Histogram, Lines, Scatter, Table
+from ._figure import Diagram, Fields, Figure, Heatmap, Histogram, Lines, Scatter, Table
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{0,60}")
 
@@ -82,7 +82,9 @@ class Outcome:
 
 # To a file and back ---------------------------------------------------------------------------------------------------
 
-_PARTS = (Claim, Expected, Number, Threshold, Lines, Fields, Heatmap, Histogram, Scatter, Table, Figure, Outcome)
+_PARTS = (
+    Claim, Expected, Number, Threshold, Lines, Fields, Heatmap, Diagram, Histogram, Scatter, Table, Figure, Outcome,
+)  # fmt: skip
 _KINDS = {kind.__name__: kind for kind in _PARTS}
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..outcome import Fields, Figure, Heatmap, Histogram, Lines, Panel, Scatter, Table
+from ..outcome import Diagram, Fields, Figure, Heatmap, Histogram, Lines, Panel, Scatter, Table
 
 Series = tuple[str, np.ndarray | None, np.ndarray, np.ndarray | None]
 """A name, x where there is one, y, and the error of y where it is known."""
@@ -81,6 +81,14 @@ def _(panel: Fields) -> list[Series]:
 @series.register
 def _(panel: Heatmap) -> list[Series]:
     return [("values, row by row", None, panel.values, None)]
+
+
+@series.register
+def _(panel: Diagram) -> list[Series]:
+    rows: list[Series] = [
+        (f"{panel.ylabel} = {y:.6g}", panel.x, row, None) for y, row in zip(panel.y, panel.values, strict=True)
+    ]
+    return rows + [(name, x, y, None) for name, (x, y) in panel.curves.items()]
 
 
 @series.register

@@ -16,7 +16,7 @@ from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
 from matplotlib.transforms import ScaledTranslation
 
 from .._errors import setting_error
-from ..outcome import Fields, Figure, Heatmap, Histogram, Lines, Panel, Scatter, Table
+from ..outcome import Diagram, Fields, Figure, Heatmap, Histogram, Lines, Panel, Scatter, Table
 
 STYLE = Path(__file__).with_name("localax.mplstyle")
 _PANEL = (2.6, 1.75)
@@ -201,6 +201,30 @@ def _(panel: Heatmap, ax: Axes) -> None:
     shown = ax.imshow(panel.values, vmin=-reach, vmax=reach, aspect="auto", origin="lower", extent=panel.extent)
     ax.figure.colorbar(shown, ax=ax, shrink=0.8)
     _labels(ax, panel.title, panel.xlabel, panel.ylabel)
+
+
+@draw.register
+def _(panel: Diagram, ax: Axes) -> None:
+    for log, axis, scale in ((panel.logx, ax.xaxis, ax.set_xscale), (panel.logy, ax.yaxis, ax.set_yscale)):
+        if log:
+            scale("log")
+            _plain_ticks(axis)
+    shown = ax.pcolormesh(*_borders(panel), panel.values, cmap="viridis")
+    ax.figure.colorbar(shown, ax=ax, shrink=0.8, label=panel.color)
+    for i, (name, (x, y)) in enumerate(panel.curves.items()):
+        ax.plot(x, y, _DASHES[(i + 1) % len(_DASHES)] + "o", color="w", mec="0.3", ms=2.5, mew=0.4, label=name)
+    _labels(ax, panel.title, panel.xlabel, panel.ylabel)
+
+
+def _borders(panel: Diagram) -> list[np.ndarray]:
+    """Where the cells of a diagram end: halfway between settings, on the scale of their axis."""
+    out = []
+    for values, log in ((panel.x, panel.logx), (panel.y, panel.logy)):
+        place = np.log(values) if log else values
+        wide = np.pad(place, 1, "reflect", reflect_type="odd") if len(place) > 1 else place + np.arange(-1.0, 2)
+        middle = (wide[1:] + wide[:-1]) / 2
+        out.append(np.exp(middle) if log else middle)
+    return out
 
 
 @draw.register

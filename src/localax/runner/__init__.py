@@ -2,30 +2,62 @@
 
 # First of all, before the science is loaded: the state of its files.
 from . import _sources  # noqa: F401  # isort: skip
-from ._executors import AbstractExecutor, Processes, ThisProcess
+from ._dask import Dask, DaskCluster
+from ._executors import AbstractExecutor, ThisProcess
 from ._experiments import ExperimentUnit, experiment_unit, experiment_units, load_outcome
 from ._forget import stale
+from ._on import PLACES, SlurmSettings, executor_of
+from ._processes import Processes
 from ._run_or_load import Results, reproduce, run_or_load, run_with_board
+from ._sweep import (
+    SweepPlan,
+    SweepUnit,
+    Swept,
+    count_diverged,
+    default_out,
+    run_sweep,
+    sweep,
+    sweep_figure,
+    sweep_plan,
+    write_csv,
+    write_table,
+)
 from ._training import TrainingSettings, TrainingUnit, training_settings, training_unit, typed_training
 from ._unit import AbstractUnit
 
 __all__ = [
+    "PLACES",
     "AbstractExecutor",
     "AbstractUnit",
+    "Dask",
+    "DaskCluster",
     "ExperimentUnit",
     "Processes",
     "Results",
+    "SlurmSettings",
+    "SweepPlan",
+    "SweepUnit",
+    "Swept",
     "ThisProcess",
     "TrainingSettings",
     "TrainingUnit",
+    "count_diverged",
+    "default_out",
+    "executor_of",
     "experiment_unit",
     "experiment_units",
     "load_outcome",
     "reproduce",
     "run_or_load",
+    "run_sweep",
     "run_with_board",
     "stale",
+    "sweep",
+    "sweep_figure",
+    "sweep_plan",
     "training_settings",
     "training_unit",
     "typed_training",
+    "write_csv",
+    "write_table",
 ]

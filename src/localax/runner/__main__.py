@@ -1,14 +1,19 @@
-"""A worker: takes requests for units from standard input until it ends; see `_executors`."""
+"""A worker: takes requests for units from standard input until it ends; `localax._worker` is the caller's side."""
 
+import _thread
+import functools
 import json
 import os
+import queue
 import sys
-import traceback
+import threading
+from collections.abc import Mapping
 
 import jax
 
 from .._system import resident, terminated_as_interrupt
 from ..store import Store
+from ._executors import trouble
 from ._sources import unchanged
 from ._unit import perform
 from ._units import unit_of
@@ -16,7 +21,10 @@ from ._units import unit_of
 FULL = 1e9
 """Bytes from which on a worker forgets what it compiled: two of them and the caller stay below 3 GB."""
 
-CHANGED = "the sources changed since this was asked for; ask again"
+IDLE = 120.0
+"""Seconds without a request after which a worker ends: on somebody's cluster nobody may be there to end it."""
+
+CHANGED = {"error": "the sources changed since this was asked for; ask again", "why": "mend"}
 
 
 def main() -> None:
@@ -28,33 +36,59 @@ def main() -> None:
         out.write(json.dumps(message) + "\n")  # in one piece: threads may speak at once
         out.flush()
 
-    whole = unchanged()
-    for line in sys.stdin:
+    lines: queue.SimpleQueue = queue.SimpleQueue()
+    threading.Thread(target=_listen, args=(lines,), daemon=True).start()
+    while line := _next(lines):
         try:
-            tell(**answer(json.loads(line), tell) if whole else {"error": CHANGED})
+            tell(**answer(json.loads(line), tell))
         except BrokenPipeError:  # whoever asked is gone
             return
         if resident() > FULL:  # compiled programs add up to gigabytes, and only the small ones serve again
             jax.clear_caches()
 
 
-def answer(asked: dict, tell) -> dict[str, object]:
+def _listen(lines: queue.SimpleQueue) -> None:
+    """Pass requests on; when whoever asked is gone, what is being done for them is put down."""
+    for line in sys.stdin:
+        lines.put(line)
+    lines.put("")
+    _thread.interrupt_main()
+
+
+def _next(lines: queue.SimpleQueue) -> str:
+    try:
+        return lines.get(timeout=IDLE)
+    except queue.Empty:
+        return ""
+
+
+def answer(asked: dict, tell) -> Mapping[str, object]:
     """Do what is asked, if this process means the same by it as whoever asks."""
     try:
-        unit = unit_of(asked["kind"], asked["request"])
-        if unit.name != asked["name"]:
-            return {"error": CHANGED}
-        perform(unit, Store(asked["root"]), lambda f: tell(fraction=float(f)), replace=asked["replace"])
+        unit, store = unit_of(asked["kind"], asked["request"]), Store(asked["root"])
+        if unit.name != asked["name"] or not _loaded_as_named(unit.kind):
+            return CHANGED
+        if asked["replace"] or not store.finished(unit.identity):  # another may have done it meanwhile
+            perform(unit, store, lambda f: tell(fraction=float(f)), replace=asked["replace"])
     except BrokenPipeError:
         raise
-    except Exception:
-        return {"error": traceback.format_exc()}
+    except Exception as error:
+        return trouble(error)
     return {"done": True}
 
 
+@functools.cache
+def _loaded_as_named(kind: str) -> bool:
+    """Whether the files are those that units are named by, now that all of this **kind** is loaded."""
+    del kind
+    return unchanged()
+
+
 if __name__ == "__main__":
+    code = 0
     with terminated_as_interrupt():
         try:
             main()
         except KeyboardInterrupt:
-            sys.exit(130)
+            code = 130
+    os._exit(code)  # at once: a thread still listens, and all is said

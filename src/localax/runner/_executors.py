@@ -1,38 +1,37 @@
-"""Where units run: in this process, or in several. Every executor takes units and leaves results in the store.
+"""Where units run: every executor takes units and leaves results in the store. What is done about failures stands here.
 
-A worker is this package run as a program, so nothing is pickled and no caller needs a guarded ``__main__``. It reads
-requests from its standard input, one line of JSON each, and writes a line for each thing that happens. A worker that
-dies takes only the unit with it that it was at, and another takes its place. A pool of the standard library would break
-as a whole.
+A unit that fails, or whose worker dies, is tried again after all others, three times in all. What a user can mend is
+not tried again, and where nothing can be written any more no other unit is begun. Nothing that is finished is lost.
 """
 
 import abc
-import json
-import os
+import errno
 import queue
-import subprocess
-import sys
-import threading
 import traceback
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections import Counter, deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
 
+from .._disk import canonical
 from .._errors import SettingError
-from .._system import OWN_SESSION, cores
 from ..store import Store
 from ._unit import AbstractUnit, perform
 
 Watch = Callable[[AbstractUnit, float], None]
 """Called with a unit and the fraction of it that is done; 1 when it is stored, or has failed."""
 
-THREADS = ("NPROC", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
-"""What XLA, numpy and scikit-learn read their number of threads from."""
+Tell = Callable[[dict[str, Any]], None]
+"""Called with ``{"fraction": f}`` while a unit goes on and at its end with an answer: done, or an error."""
 
-PATIENCE = 3.0
-"""Seconds that a worker gets to put down what it is at."""
+TRIES = 3
+"""How often a unit may fail before it is given up."""
 
 ALMOST = 0.999
 """The most that a unit reports before its result is stored."""
+
+NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}
+"""Of a disk that takes nothing more."""
 
 
 class AbstractExecutor(abc.ABC):
@@ -53,131 +52,107 @@ class ThisProcess(AbstractExecutor):
     """One unit after the other, here. What a user can mend is raised, not reported."""
 
     def run(self, units, store, watch, *, replace=False):
-        failed = {}
-        for unit in units:
+        work = Work(units, watch)
+        while unit := work.next():
             try:
                 perform(unit, store, lambda fraction, u=unit: watch(u, min(fraction, ALMOST)), replace=replace)
             except SettingError:
                 raise
-            except Exception:
-                failed[unit.name] = traceback.format_exc()
-            watch(unit, 1.0)
-        return failed
+            except Exception as error:
+                work.settle(unit, trouble(error))
+            else:
+                work.settle(unit, {"done": True})
+        return work.failed
 
 
-class Processes(AbstractExecutor):
-    """So many **workers**, processes on this machine: by default one a core; fewer have more threads each."""
+class AbstractPlace(abc.ABC):
+    """Workers that are there for as long as some units need them."""
 
-    def __init__(self, workers: int | None = None):
-        self.workers = workers or cores()
+    @abc.abstractmethod
+    def room(self) -> int:
+        """How many units can run at once, now."""
+
+    @abc.abstractmethod
+    def begin(self, request: Mapping[str, Any], tell: Tell) -> None:
+        """Have what is asked for in **request** done, and **tell** of it, from any thread."""
+
+
+class AbstractElsewhere(AbstractExecutor):
+    """An executor with workers of its own."""
+
+    @abc.abstractmethod
+    def place(self, units: int) -> AbstractContextManager[AbstractPlace]:
+        """Workers for so many **units**; when the block ends they are gone."""
 
     def run(self, units, store, watch, *, replace=False):
-        crew = _Crew(units, store, watch, replace, min(len(units), self.workers))
+        work = Work(units, watch)
+        with self.place(len(units)) as place:
+            _carry_out(work, place, {"root": str(store.root), "replace": replace})
+        return work.failed
+
+
+def _carry_out(work: "Work", place: AbstractPlace, common: Mapping[str, Any]) -> None:
+    """Keep a place busy until all is done, or given up."""
+    messages: queue.SimpleQueue = queue.SimpleQueue()
+    running: set[str] = set()
+    while True:
+        while len(running) < place.room() and (unit := work.next()):
+            running.add(unit.name)
+            request = {"name": unit.name, "kind": unit.kind, "request": unit.request(), **common}
+            place.begin(request, lambda message, unit=unit: messages.put((unit, message)))
+        if not running and not work.waiting:
+            return
         try:
-            crew.work()
-        finally:
-            crew.stop()
-        return crew.failed
+            unit, message = messages.get(timeout=1.0)  # now and then, see how much room there is
+        except queue.Empty:
+            continue
+        if "fraction" not in message:
+            running.remove(unit.name)
+            work.settle(unit, message)
+        elif unit.name in running:
+            work.watch(unit, min(message["fraction"], ALMOST))
 
 
-class _Crew:
-    """Workers, the units that wait for them, and what went wrong."""
+# What is done about failures ------------------------------------------------------------------------------------------
 
-    def __init__(self, units: Sequence[AbstractUnit], store: Store, watch: Watch, replace: bool, count: int):
-        self.waiting = sorted(units, key=lambda unit: unit.cost)  # the longest last, where it is taken from
-        self.store, self.watch, self.replace, self.count = store, watch, replace, count
-        self.messages: queue.Queue = queue.Queue()
-        self.workers: list[_Worker] = []
+
+class Work:
+    """Units that wait, the longest first, and what failed for good."""
+
+    def __init__(self, units: Sequence[AbstractUnit], watch: Watch):
+        self.waiting = deque(sorted(units, key=lambda unit: -unit.cost))
+        self.watch = watch
+        self.tries: Counter[str] = Counter()
         self.failed: dict[str, str] = {}
 
-    def work(self) -> None:
-        self._hire()
-        while any(worker.unit for worker in self.workers):
-            worker, message = self.messages.get()
-            if "fraction" in message:
-                if worker.unit:
-                    self.watch(worker.unit, min(message["fraction"], ALMOST))
-                continue
-            self._finish(worker, message.get("error"))
-            if "ended" in message:
-                self.workers.remove(worker)
-                worker.stop()
-                self._hire()
-            else:
-                self._give(worker)
+    def next(self) -> AbstractUnit | None:
+        return self.waiting.popleft() if self.waiting else None
 
-    def _hire(self) -> None:
-        """Fill the crew up while there is work; where no process can be started, go on with those there are."""
-        while self.waiting and len(self.workers) < self.count:
-            try:
-                self.workers.append(_Worker(self.messages, threads=max(1, cores() // self.count)))
-            except OSError as error:
-                if not self.workers:
-                    self.failed |= {unit.name: f"no process could be started: {error}" for unit in self.waiting}
-                    self.waiting.clear()
-                return
-            self._give(self.workers[-1])
-
-    def _give(self, worker: "_Worker") -> None:
-        worker.unit = self.waiting.pop() if self.waiting else None
-        if worker.unit:
-            request = {"name": worker.unit.name, "root": str(self.store.root), "replace": self.replace}
-            worker.send({**request, "kind": worker.unit.kind, "request": worker.unit.request()})
-
-    def _finish(self, worker: "_Worker", error: str | None) -> None:
-        if worker.unit is None:
+    def settle(self, unit: AbstractUnit, answer: Mapping[str, Any]) -> None:
+        """Take note of an **answer**: done, to be tried again when the others had their turn, or failed."""
+        if "error" not in answer:
+            self.watch(unit, 1.0)
             return
-        if error is not None:
-            self.failed[worker.unit.name] = error
-        self.watch(worker.unit, 1.0)
-        worker.unit = None
+        why = answer.get("why", "again")
+        self.tries[unit.name] += answer.get("times", 1)
+        if why == "again" and self.tries[unit.name] < TRIES:
+            self.waiting.append(unit)
+            return
+        tried = f"{self.tries[unit.name]} tries; " if why == "again" else ""
+        self._give_up(unit, f"{answer['error']} ({tried}settings {canonical(unit.request())})")
+        while why == "full" and (rest := self.next()):
+            self._give_up(rest, f"not begun, as nothing can be stored: {answer['error'].splitlines()[-1]}")
 
-    def stop(self) -> None:
-        for worker in self.workers:
-            worker.stop()
+    def _give_up(self, unit: AbstractUnit, reason: str) -> None:
+        self.failed[unit.name] = reason
+        self.watch(unit, 1.0)
 
 
-class _Worker:
-    """A process, the thread that listens to it, and the unit it is at, if any."""
+def trouble(error: Exception) -> dict[str, str]:
+    """The answer of a unit that failed with **error**: what happened, and whether to try "again".
 
-    def __init__(self, messages: queue.Queue, threads: int):
-        self.unit: AbstractUnit | None = None
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "localax.runner"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env={**os.environ, **dict.fromkeys(THREADS, str(threads))},
-            **OWN_SESSION,  # Ctrl-C reaches the caller alone, who ends the workers when all is said
-        )
-        self.listener = threading.Thread(target=self._listen, args=(messages,), daemon=True)
-        self.listener.start()
-
-    def send(self, request: dict) -> None:
-        with suppress(BrokenPipeError):  # it died: its last message says so
-            assert self.process.stdin is not None
-            self.process.stdin.write(json.dumps(request) + "\n")
-            self.process.stdin.flush()
-
-    def stop(self) -> None:
-        """End the process, at a unit or not, and all that hangs on it; politely first, so that it keeps what it can."""
-        self.process.terminate()
-        try:
-            self.process.wait(PATIENCE)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-        self.listener.join()
-        with suppress(BrokenPipeError):
-            self.process.__exit__(None, None, None)
-
-    def _listen(self, messages: queue.Queue) -> None:
-        """Pass messages on until the process ends; one that is no message ends it."""
-        said = ""
-        for line in self.process.stdout or ():
-            try:
-                messages.put((self, dict(json.loads(line))))
-            except (ValueError, TypeError):
-                said = f" after saying {line[:60]!r}"
-                self.process.kill()
-                break
-        messages.put((self, {"ended": True, "error": f"its process ended with code {self.process.wait()}{said}"}))
+    Otherwise there is something to "mend", or the disk is "full".
+    """
+    full = isinstance(error, OSError) and error.errno in NO_ROOM
+    why = "mend" if isinstance(error, SettingError) else "full" if full else "again"
+    return {"error": "".join(traceback.format_exception(error)).strip(), "why": why}

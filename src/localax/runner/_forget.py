@@ -2,6 +2,7 @@
 
 from ..store import Run, Store
 from ._experiments import ExperimentUnit
+from ._sweep import SweepUnit, work_of
 from ._training import TrainingUnit
 from ._unit import surroundings
 
@@ -16,6 +17,8 @@ def _made_otherwise(run: Run) -> bool:
 
     if run.kind == TrainingUnit.kind:
         now = surroundings("localax.training")
+    elif run.kind == SweepUnit.kind:
+        now = surroundings(work_of(run.identity["what"]).module)
     elif run.kind == ExperimentUnit.kind and run.identity.get("experiment") in experiments.ALL:
         now = surroundings(experiments.ALL[run.identity["experiment"]].__module__)
     else:

@@ -7,8 +7,9 @@ from .._disk import StrPath
 from .._progress import progress_board
 from ..outcome import Outcome
 from ..store import Store
-from ._executors import AbstractExecutor, Processes, Watch
+from ._executors import AbstractExecutor, Watch
 from ._experiments import experiment_units, load_outcome
+from ._on import executor_of
 from ._unit import AbstractUnit
 
 
@@ -34,14 +35,19 @@ def run_or_load(
 ) -> Results:
     """Those **units** that are not in the **store** yet, or all if **fresh**, run; the rest is there already.
 
-    **on**: the executor that runs them. **watch**: called with a unit and the fraction of it that is done.
+    What is there but damaged is set aside and run again. **on**: the executor that runs them. **watch**: called with a
+    unit and the fraction of it that is done.
     """
     ready = frozenset(unit.name for unit in units if not fresh and store.finished(unit.identity))
     missing = [unit for unit in units if unit.name not in ready]
+    for unit in missing:
+        store.set_aside(unit.name)
     failed = on.run(missing, store, watch or (lambda *_: None), replace=fresh) if missing else {}
     for unit in missing:
         if unit.name not in failed and not store.finished(unit.identity):
-            failed[unit.name] = "its result is not in the store; was that emptied meanwhile?"
+            failed[unit.name] = (
+                "its result is not in the store; do all workers see that folder, and was it emptied meanwhile?"
+            )
     return Results(tuple(unit for unit in units if unit.name not in failed), ready, failed)
 
 
@@ -51,6 +57,7 @@ def reproduce(
     *,
     store: StrPath | None = None,
     fresh: bool = False,
+    on: str = "processes",
     workers: int | None = None,
     progress: bool = True,
 ) -> list[Outcome]:
@@ -58,10 +65,12 @@ def reproduce(
 
     **names**: experiments (see ``lx.experiments.ALL``), or ``"paper"``, ``"notes"``, ``"beyond"``, ``"all"``.
     **preset**: ``"quick"`` or ``"paper"``. **store**: the folder of results, by default ``localax-results``.
-    **fresh**: run what is stored too. **workers**: processes, by default one a core. **progress**: show a bar.
+    **fresh**: run what is stored too. **on**: where it runs, ``"processes"``, ``"dask"``, ``"dask://HOST:PORT"`` or
+    ``"slurm"``. **workers**: so many processes, here or of Dask, by default one a core. **progress**: show a bar.
     """
     units, shelf = experiment_units(names, preset), Store(store)
-    results = run_with_board(units, shelf, Processes(workers), fresh=fresh, show=progress)
+    executor = executor_of(on, {} if workers is None else {"workers": workers})
+    results = run_with_board(units, shelf, executor, fresh=fresh, show=progress)
     if results.failed:
         names_of = {unit.name: unit.title for unit in units}
         first, reason = next(iter(results.failed.items()))

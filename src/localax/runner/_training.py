@@ -88,17 +88,18 @@ class TrainingSettings(pydantic.BaseModel):
     def arguments(self) -> dict[str, Any]:
         """What :func:`localax.training.plan` takes."""
         same = ("steps", "batch", "rate", "seeds", "data_seed", "sweep", "estimator", "loss", "optimiser")
-        network = built(SHELVES["network"], "network", self.network)
         return {
-            "task": _task(self.stimulus, self.labels, self.proportions),
-            "network": network,
+            "task": task_of(self.stimulus, self.labels, self.proportions),
+            "network": built(SHELVES["network"], "network", self.network),
             "init": built(SHELVES["init"], "init", self.init),
-            "saveat": self._saveat(network),
+            "saveat": self.saveat(),
             "stream": training.Stream(self.stream, stratified=self.stratified, common=self.common),
             **{name: getattr(self, name) for name in same},
         }
 
-    def _saveat(self, network: networks.AbstractNetwork) -> training.SaveAt:
+    def saveat(self) -> training.SaveAt:
+        """What is recorded, and when."""
+        network = built(SHELVES["network"], "network", self.network)
         told = ["loss"] if network.reconstructs else ["loss", "accuracy"]
         record = told if self.record is None else self.record
         if isinstance(self.save_every, list):
@@ -106,9 +107,9 @@ class TrainingSettings(pydantic.BaseModel):
         return training.SaveAt(self.save_every, record=record, probe=self.probe)
 
 
-def _task(stimulus: str | dict[str, Any], labels: list[float] | None, proportions: list[float] | None) -> Task:
+def task_of(stimulus: str | dict[str, Any], labels: list[float] | None, proportions: list[float] | None) -> Task:
     """One stimulus per class, from settings of which lists are spread over the classes."""
-    given = _completed(stimulus)
+    given = completed_stimulus(stimulus)
     spread = dict(_lists(given))
     lengths = {len(value) for value in spread.values()} or {2}
     if len(lengths) > 1:
@@ -118,13 +119,13 @@ def _task(stimulus: str | dict[str, Any], labels: list[float] | None, proportion
     return Task(made, list(range(classes)) if labels is None else labels, proportions)
 
 
-def _completed(stimulus: str | Mapping[str, Any]) -> dict[str, Any]:
+def completed_stimulus(stimulus: str | Mapping[str, Any]) -> dict[str, Any]:
     """The settings of a stimulus and of the one inside it, with the standard ones where nothing is said."""
     given = {"kind": stimulus} if isinstance(stimulus, str) else dict(stimulus)
     names = settings_of(chosen(SHELVES["stimulus"], "stimulus", given.get("kind", "")))
     given = {**{name: STANDARD[name] for name in names if name in STANDARD}, **given}
     inside = given.get("stimulus")
-    return {**given, "stimulus": _completed(inside)} if isinstance(inside, str | Mapping) else given
+    return {**given, "stimulus": completed_stimulus(inside)} if isinstance(inside, str | Mapping) else given
 
 
 def _lists(given: Mapping[str, Any]) -> Iterator[tuple[str, list[Any]]]:

@@ -9,6 +9,7 @@ process build the same unit again. Results travel through the store alone.
 import abc
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -60,7 +61,7 @@ class AbstractUnit(abc.ABC):
         half-done is ever stored as a result.
         """
 
-    @property
+    @cached_property
     def name(self) -> str:
         """The name of its result in a store."""
         return identity_hash(self.identity)

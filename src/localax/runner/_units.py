@@ -1,14 +1,14 @@
-"""Every kind of unit, and a unit from a request; whoever loads this file has loaded all that units are made of."""
+"""Every kind of unit, and a unit from a request; what a kind is made of is loaded when the first of it is made."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from .. import experiments  # noqa: F401
 from ._experiments import ExperimentUnit
+from ._sweep import SweepUnit
 from ._training import TrainingUnit
 from ._unit import AbstractUnit
 
-KINDS: dict[str, type[AbstractUnit]] = {kind.kind: kind for kind in (ExperimentUnit, TrainingUnit)}
+KINDS: dict[str, type[AbstractUnit]] = {kind.kind: kind for kind in (ExperimentUnit, SweepUnit, TrainingUnit)}
 
 
 def unit_of(kind: str, request: Mapping[str, Any]) -> AbstractUnit:

@@ -7,6 +7,6 @@ deleted with the tools of the system.
 """
 
 from ._run import Run, Runs, Unfinished, identity_hash
-from ._store import Listing, Store
+from ._store import TRAJECTORY, Listing, Store
 
-__all__ = ["Listing", "Run", "Runs", "Store", "Unfinished", "identity_hash"]
+__all__ = ["TRAJECTORY", "Listing", "Run", "Runs", "Store", "Unfinished", "identity_hash"]

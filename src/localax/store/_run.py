@@ -5,7 +5,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +46,7 @@ class Run:
     ``name`` is the hash of its ``identity``, which is all that decides it; ``created`` is in UTC, ISO 8601; ``kind`` is
     what was run, ``title`` what it is in a few words; ``size`` counts bytes; ``status`` is the trajectory's, where
     there is one; ``libraries`` are those it was made with, by name and version; ``files`` has for each file its name on
-    disk.
+    disk, ``sha256`` its checksum.
     """
 
     name: str
@@ -58,6 +58,7 @@ class Run:
     status: tuple[str, ...]
     libraries: dict[str, str]
     files: dict[str, str]
+    sha256: dict[str, str] = field(default_factory=dict)
 
     def __str__(self) -> str:
         return f"{self.name:<17} {self.created[:19]} {self.size / 2**20:8.1f} MB  {self.kind:<11} {self.title}"
@@ -87,11 +88,26 @@ class Unfinished:
 
 
 def describe(
-    identity: Mapping[str, Any], kind: str, title: str, status: tuple[str, ...], files: dict[str, str], size: int
+    identity: Mapping[str, Any],
+    kind: str,
+    title: str,
+    status: tuple[str, ...],
+    named: dict[str, str],
+    files: Mapping[str, bytes],
 ) -> Run:
-    """The record of a result that is about to be marked as finished."""
+    """The record of a result that is about to be marked as finished; ``named`` are its files' names on disk."""
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
-    return Run(identity_hash(identity), now, kind, title, plain(identity), size, status, libraries(), files)
+    size, sums = sum(map(len, files.values())), {name: checksum(data) for name, data in files.items()}
+    return Run(identity_hash(identity), now, kind, title, plain(identity), size, status, libraries(), named, sums)
+
+
+def checksum(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def is_whole(folder: Path, run: Run) -> bool:
+    """Whether the files of a result are still the bytes that were written; one without checksums is believed."""
+    return all(checksum((folder / run.files[name]).read_bytes()) == known for name, known in run.sha256.items())
 
 
 def to_json(run: Run) -> bytes:
@@ -143,7 +159,7 @@ def _parsed(data: bytes) -> Run:
     if number != _FORMAT:
         raise SettingError(f"has format {number}, this Localax reads {_FORMAT}; run it again")
     texts = (*(values[key] for key in ("name", "created", "kind", "title")), *values["status"])
-    texts = (*texts, *values["libraries"].values(), *values["files"].keys())
+    texts = (*texts, *values["libraries"].values(), *values["files"], *values.get("sha256", {}))
     if not all(isinstance(text, str) for text in texts) or not isinstance(values["size"], int):
         raise TypeError(MARK)
     plain(values["identity"]).keys()  # a table, and finite

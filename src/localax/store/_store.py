@@ -18,12 +18,28 @@ from typing import Any
 
 from .._disk import StrPath, canonical, write_atomically
 from .._errors import SettingError, setting_error, unknown
+from .._system import rename
 from ..trajectory import Trajectory, load
-from ._run import MARK, Run, Runs, Unfinished, checked_file, describe, identity_hash, is_hash, read_run, to_json
+from ._index import INDEX, Index
+from ._run import (
+    MARK,
+    Run,
+    Runs,
+    Unfinished,
+    checked_file,
+    checksum,
+    describe,
+    identity_hash,
+    is_hash,
+    is_whole,
+    read_run,
+    to_json,
+)
 
 TRAJECTORY = "trajectory.npz"
 _SCRATCH, _REQUEST = "scratch", "request.json"
 _TRIES = 5
+_DAMAGED = ".damaged"
 
 
 @dataclass(frozen=True)
@@ -60,12 +76,24 @@ class Store:
         return path
 
     def finished(self, identity: Mapping[str, Any]) -> bool:
-        """Whether the result of this **identity** is stored, whole."""
+        """Whether the result of this **identity** is stored, whole: every file is there and has its checksum."""
         try:
-            read_run(self.folder(identity))
-        except SettingError:
+            folder = self.folder(identity)
+            return is_whole(folder, read_run(folder))
+        except (SettingError, OSError):
             return False
-        return True
+
+    def marked(self, name: str) -> bool:
+        """Whether a result of this **name** was ever finished, whole or not: the quick question."""
+        return (self.root / name / MARK).is_file()
+
+    def set_aside(self, name: str) -> Path | None:
+        """Rename what is marked as finished under this **name**, for somebody to look at; None where nothing is."""
+        if not self.marked(name):
+            return None
+        aside = self.root / f"{name}.{secrets.token_hex(4)}{_DAMAGED}"
+        rename(self._at(name), aside)
+        return aside
 
     def save(
         self,
@@ -93,7 +121,7 @@ class Store:
             raise SettingError(f"{folder}: is in the way and no folder; remove it")
         mine = secrets.token_hex(4)
         written = {file: _own_name(file, mine) for file in files}
-        mark = to_json(describe(identity, kind, title, status, written, sum(map(len, files.values()))))
+        mark = to_json(describe(identity, kind, title, status, written, files))
         try:
             for file, data in files.items():
                 write_atomically(folder / written[file], data)
@@ -119,7 +147,10 @@ class Store:
             if file not in run.files:
                 raise SettingError(f"run {run.name!r} has no file {file!r}; it has {', '.join(run.files) or 'none'}")
             with suppress(FileNotFoundError):
-                return (self.root / run.name / run.files[file]).read_bytes()
+                data = (self.root / run.name / run.files[file]).read_bytes()
+                if checksum(data) != run.sha256.get(file, checksum(data)):
+                    raise SettingError(f"{self.root / run.name / file}: altered since it was saved; run it again")
+                return data
         raise SettingError(f"run {ref!r} kept being replaced while it was read; read it again")
 
     def find(self, ref: str) -> Run:
@@ -128,7 +159,8 @@ class Store:
             raise setting_error(
                 "store", "a run", ref, "called by the 16 digits that `localax runs` lists, or the first"
             )
-        names = [path.name for path in self._folders() if path.name.startswith(ref)]
+        exact = is_hash(ref) and (self.root / ref).is_dir()
+        names = [ref] if exact else [path.name for path in self._folders() if path.name.startswith(ref)]
         if not names:
             raise unknown("run", ref, [run.name for run in self.runs()] or ["(none is stored)"])
         if len(names) > 1:
@@ -139,7 +171,10 @@ class Store:
             raise SettingError(f"{self.root / names[0]}: {error}") from error
 
     def _folders(self) -> list[Path]:
-        return [path for path in sorted(self.root.iterdir()) if is_hash(path.name)] if self.root.is_dir() else []
+        return [self.root / name for name in sorted(self._names()) if is_hash(name)]
+
+    def _names(self) -> list[str]:
+        return os.listdir(self.root) if self.root.is_dir() else []  # noqa: PTH208 (ten thousand names are no paths yet)
 
     def runs(self) -> Runs:
         """The finished results, oldest first."""
@@ -148,12 +183,13 @@ class Store:
     def scan(self) -> Listing:
         """Finished results, unfinished ones with the reason, and names that are not the store's own."""
         runs, unfinished = [], []
-        for folder in self._folders():
-            try:
-                runs.append(read_run(folder))
-            except SettingError as error:
-                unfinished.append(Unfinished(folder.name, str(error), self.request(folder.name)))
-        foreign = [path.name for path in self.root.iterdir() if not is_hash(path.name)] if self.root.is_dir() else []
+        with Index(self.root) as index:
+            for folder in self._folders():
+                try:
+                    runs.append(index.run(folder))
+                except SettingError as error:
+                    unfinished.append(Unfinished(folder.name, str(error), self.request(folder.name)))
+        foreign = [name for name in self._names() if not is_hash(name) and name != INDEX]
         ordered = sorted(runs, key=lambda run: (run.created, run.name))
         return Listing(tuple(ordered), tuple(unfinished), tuple(sorted(foreign)))
 
@@ -197,12 +233,14 @@ class Store:
         _delete(path)
 
     def leftovers(self, seconds: float | int = 3600) -> list[Path]:
-        """What killed writers left: unlisted files of finished results, and unfinished ones that hold no checkpoint.
+        """What nobody needs: unlisted files of finished results, unfinished ones that hold no checkpoint, damaged ones.
 
         Only what has not changed for so many **seconds**: a writer may still be at it.
         """
         old = time.time() - seconds
-        return [path for folder in self._folders() for path in _unlisted(folder) if path.stat().st_mtime < old]
+        damaged = [self.root / name for name in self._names() if name.endswith(_DAMAGED)]
+        unlisted = [path for folder in self._folders() for path in _unlisted(folder)]
+        return [path for path in (*unlisted, *damaged) if path.stat().st_mtime < old]
 
 
 def _own_name(file: str, token: str) -> str:
