@@ -7,13 +7,20 @@ import os
 os.environ.setdefault("NPROC", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # Most of a test's time is compiling a program that runs once: this halves it, and long runs stay as fast.
-os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=1 --xla_cpu_use_fusion_emitters=false")
+os.environ.setdefault(
+    "XLA_FLAGS",
+    "--xla_backend_optimization_level=1 --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1",
+)
 
 import jax
 import pytest
 from hypothesis import HealthCheck, settings
+from threadpoolctl import threadpool_limits
 
 from localax._system import resident
+
+# In one process a plugin of pytest has loaded numpy already; on a busy machine its threads wait for each other.
+threadpool_limits(1, "blas")
 
 # The same examples on every run: a failure that comes and goes helps nobody. Compilation makes first examples slow.
 settings.register_profile(

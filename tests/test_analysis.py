@@ -19,6 +19,8 @@ from localax.analysis import Kind
 N = 32
 TORUS = (12, 10)
 SHAPES = {1: (N,), 2: TORUS}
+LEADS = {1: (1, 2, 3), 2: (3, 1, 2, 1)}
+"""Axes of a trajectory before its pixels, ([sweep], seed, time, unit), for six fields."""
 RNG = np.random.default_rng
 
 SCALARS = (la.concentration, la.gathered, la.ipr, la.entropy, la.width, la.uncertainty)
@@ -92,26 +94,44 @@ def batch(ndim):
     return w
 
 
+def stacked(ndim):
+    """The same with as many leading axes as a trajectory has; one shape, so that tests share what is compiled."""
+    return batch(ndim).reshape(*LEADS[ndim], *SHAPES[ndim])
+
+
+def assert_same(ones, others, lead):
+    """Rounding differs by the width of the batch, and a descent amplifies it: the cost is flat at its end."""
+    for a, b in zip(jax.tree.leaves(ones), jax.tree.leaves(others), strict=True):
+        np.testing.assert_allclose(a, np.reshape(b, (6, *np.shape(b)[lead:])), rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize("ndim", [1, 2])
 @pytest.mark.parametrize("function", [*MEASURES, *FITS[:2], *(pytest.param(f, marks=SLOW) for f in SEARCHES)], ids=name)
-def test_leading_axes_jit_and_vmap_agree_with_one_field_at_a_time(function, ndim):
-    w = batch(ndim)
-    measure = functools.partial(function, ndim=ndim)
-    alone = [(measure if function in SEARCHES else compiled(measure))(x) for x in w.reshape(6, *SHAPES[ndim])]
-    alone = jax.tree.map(lambda *leaves: np.stack(leaves).reshape(2, 3, *leaves[0].shape), *alone)
-    others = [measure(w)]
-    if function not in SEARCHES or ndim == 1:  # seconds of compilation each
-        others.append(jax.jit(jax.vmap(jax.vmap(measure)))(w))
-    for other in others:
-        for a, b in zip(jax.tree.leaves(alone), jax.tree.leaves(other), strict=True):
-            # Rounding differs by the width of the batch, and a descent amplifies it: the cost is flat at its end.
-            np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+def test_leading_axes_agree_with_one_field_at_a_time(function, ndim):
+    alone = [function(x, ndim=ndim) for x in batch(ndim).reshape(6, *SHAPES[ndim])]
+    alone = jax.tree.map(lambda *leaves: np.stack(leaves), *alone)
+    assert_same(alone, function(stacked(ndim), ndim=ndim), len(LEADS[ndim]))
+
+
+@pytest.mark.parametrize(
+    ("functions", "ndim"),
+    [((*MEASURES, *FITS[:2]), 1), ((*MEASURES, *FITS[:2]), 2), *(pytest.param((f,), 1, marks=SLOW) for f in SEARCHES)],
+    ids=lambda value: str(value) if isinstance(value, int) else " ".join(map(name, value[-1:])),
+)
+def test_jit_and_vmap_agree_with_leading_axes(functions, ndim):
+    """Many measures in one program; that of a search on a torus takes seconds to compile."""
+    lead = len(LEADS[ndim])
+    mapped = jax.jit(jax.vmap(jax.vmap(lambda w: [function(w, ndim=ndim) for function in functions])))(batch(ndim))
+    for function, got in zip(functions, mapped, strict=True):
+        expected = jax.tree.map(lambda x: np.reshape(x, (6, *x.shape[lead:])), function(stacked(ndim), ndim=ndim))
+        assert_same(expected, got, 2)
 
 
 @pytest.mark.parametrize("ndim", [1, 2])
 @pytest.mark.parametrize("function", [*MEASURES, *FITS], ids=name)
 def test_undefined_fields_give_nan_and_minus_one(function, ndim):
-    result = function(batch(ndim), ndim=ndim)
+    lead = len(LEADS[ndim])
+    result = jax.tree.map(lambda x: x.reshape(2, 3, *x.shape[lead:]), function(stacked(ndim), ndim=ndim))
     if function is la.spectrum:
         assert np.all(result[0, 0] == 0)
         result = result[:, 1:]
@@ -160,11 +180,12 @@ def test_wrong_shapes_raise_one_line(function):
         assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(("ndim", "lead"), [(1, (3, 4, 2)), (2, (2, 3, 4, 2))])
+@pytest.mark.parametrize("ndim", [1, 2])
 @pytest.mark.parametrize("function", [*MEASURES, *FITS[:2]], ids=name)
-def test_a_trajectory_knows_its_pixels(function, ndim, lead):
-    """Its measures are those of its weights, ([sweep], seed, time, unit), in numpy."""
-    run = Trajectory(np.arange(4.0), RNG(21).normal(size=(*lead, *SHAPES[ndim])), pixel_ndim=ndim)
+def test_a_trajectory_knows_its_pixels(function, ndim):
+    """Its measures are those of its weights, in numpy."""
+    lead = LEADS[ndim]
+    run = Trajectory(np.arange(2.0), RNG(21).normal(size=(*lead, *SHAPES[ndim])), pixel_ndim=ndim)
     measured, expected = (jax.tree.leaves(result) for result in (function(run), function(run.weights, ndim=ndim)))
     for a, b in zip(measured, expected, strict=True):
         assert type(a) is np.ndarray
@@ -174,9 +195,9 @@ def test_a_trajectory_knows_its_pixels(function, ndim, lead):
 
 @pytest.mark.parametrize("function", [*MEASURES, *FITS[:2]], ids=name)
 def test_numbers_are_numpy_outside_of_jit_and_traced_inside(function):
-    w = RNG(22).normal(size=(3, N))
+    w = RNG(22).normal(size=(*LEADS[1], N))
     assert all(isinstance(leaf, np.ndarray) for leaf in jax.tree.leaves(function(w)))
-    assert all(isinstance(leaf, np.generic | np.ndarray) for leaf in jax.tree.leaves(function(w[0].tolist())))
+    assert all(isinstance(leaf, np.generic | np.ndarray) for leaf in jax.tree.leaves(function(w[0, 0, 0].tolist())))
     traced = []
     jax.vmap(lambda x: traced.extend(jax.tree.leaves(function(x))))(w)
     assert traced
@@ -216,15 +237,15 @@ def test_what_is_no_field_is_refused_in_one_line_without_jargon(given_):
 @settings(max_examples=30, deadline=None)
 @given(data=st.data())
 def test_shift_and_sign_change_nothing(ndim, data):
-    shape = {1: (11,), 2: (4, 6)}[ndim]
+    shape = SHAPES[ndim]
     w = data.draw(hnp.arrays(float, shape, elements=st.floats(-1, 1, width=32)))
     assume(np.abs(w).max() > 1e-3)
     shift = tuple(data.draw(st.integers(0, n)) for n in shape)
     v = -np.roll(w, shift, tuple(range(ndim)))
     with jax.enable_x64(True):
         for function in (*SCALARS, la.spectrum):
-            measure = compiled(function, ndim=ndim)
-            np.testing.assert_allclose(measure(v), measure(w), atol=1e-6, err_msg=name(function))
+            values = [function(x, ndim=ndim) for x in (v, w)]
+            np.testing.assert_allclose(*values, atol=1e-6, err_msg=name(function))
         for offset in (True, False):
             errors = [la.fit_sinusoid(x, ndim=ndim, offset=offset).error for x in (v, w)]
             np.testing.assert_allclose(*errors, atol=1e-6)

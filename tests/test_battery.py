@@ -33,6 +33,7 @@ from localax.stimuli import (
     GaussianClone,
     GeneralizedNormal,
     Kur,
+    NaturalPatches,
     Normal,
     Radial,
     RadialStudentT,
@@ -51,10 +52,16 @@ names = {"ids": lambda value: getattr(value, "__name__", None)}
 # What the package says of itself --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("cls", ALL, **names)
+SIZE, SAMPLES = 40, 10_000
+"""Everywhere the same, so that what is compiled for a class serves all of its settings."""
+
+
+@pytest.mark.parametrize(
+    "cls", [pytest.param(c, marks=[pytest.mark.slow] * (c is NaturalPatches)) for c in ALL], **names
+)
 def test_the_whole_battery_on_every_stimulus_in_all(cls):
-    for stimulus in EXAMPLES[cls](40):
-        report = check_stimulus(stimulus, n=10_000, seed=1)
+    for stimulus in EXAMPLES[cls](SIZE):
+        report = check_stimulus(stimulus, n=SAMPLES, seed=1)
         assert report.ok, report
         assert len(report.items) == len(ITEMS)
 
@@ -64,7 +71,7 @@ def test_the_whole_battery_on_every_stimulus_in_all(cls):
 @settings(max_examples=3)
 @given(data=st.data(), seed=st.integers(0, 1000))
 def test_every_stimulus_at_any_setting(cls, data, seed):
-    report = statements(drawn(data, cls), seed=seed)
+    report = statements(drawn(data, cls, SIZE), SAMPLES, seed)
     assert report.ok, report
 
 
@@ -73,7 +80,7 @@ def test_every_stimulus_at_any_setting(cls, data, seed):
 @settings(max_examples=2)
 @given(data=st.data())
 def test_every_marginal_behind_a_copula(cls, data):
-    report = statements(Copula(20, Exponential(2), drawn(data, cls)))
+    report = statements(Copula(SIZE, Exponential(2), drawn(data, cls)), SAMPLES)
     assert report.ok, report
 
 
@@ -93,7 +100,7 @@ def test_every_covariance_behind_a_copula(cls, data):
 @settings(max_examples=1)
 @given(data=st.data())
 def test_every_radius(cls, data):
-    report = statements(Elliptical(20, 2, drawn(data, cls)))
+    report = statements(Elliptical(SIZE, 2, drawn(data, cls)), SAMPLES)
     assert report.ok, report
 
 

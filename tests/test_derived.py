@@ -194,8 +194,8 @@ def test_exact_flows(name, scale):
 @pytest.mark.parametrize("size", [10, pytest.param(26, marks=pytest.mark.slow)])  # a sum over states, and a series
 def test_the_exact_flow_on_spins_of_another_size(size):
     task, w0 = binary(Ising(size, 0.3), Ising(size, 0.7)), np.random.default_rng(2).normal(size=size)
-    got = exact_flow(stretched(task, -1.7), SingleReLU(), w0, times=TIMES)
-    base = exact_flow(task, SingleReLU(), -1.7 * w0, times=1.7**2 * TIMES)
+    got = exact_flow(stretched(task, -1.7), SingleReLU(), w0, times=TIMES, tolerance=1.7e-2)  # of 1.7 f
+    base = exact_flow(task, SingleReLU(), -1.7 * w0, times=1.7**2 * TIMES, tolerance=1e-2)
     np.testing.assert_allclose(got.weights, base.weights / -1.7, atol=1e-4)  # gates jump, met at other steps
     ends = [localized_attractor(t) for t in (stretched(task, -1.7), task)]
     np.testing.assert_allclose(ends[0].field, ends[1].field / 1.7, atol=1e-12)

@@ -257,27 +257,32 @@ def test_ising_input_of_few_spins_is_the_sum_over_all_states(size, coupling):
         assert np.abs(gate(jnp.asarray(w))[0] - enumerated(coupling, w)).max() < 1e-12
 
 
+def chain(coupling, w):
+    """Weight, sum, first and last spin of every state of a piece of the ring; bit j of a state is its j-th spin."""
+    bonds, sums = np.zeros(2), np.array([w[0], -w[0]])
+    for j, step in enumerate(w[1:]):
+        last = np.repeat([1.0, -1.0], 2**j)
+        bonds, sums = np.concatenate([bonds + last, bonds - last]), np.concatenate([sums + step, sums - step])
+    half = len(sums) // 2
+    return np.exp(coupling * bonds), sums, np.tile([1.0, -1.0], half), np.repeat([1.0, -1.0], half)
+
+
 def by_halves(coupling, w):
     """f(w) by all states of a longer ring, in numpy: sort one half of the ring, look up the other."""
-    middle = len(w) // 2
-    halves = []
-    for part in (w[:middle], w[middle:]):
-        n = len(part)
-        x = 1.0 - 2.0 * ((np.arange(2**n)[:, None] >> np.arange(n)) & 1)
-        halves.append((x, np.exp(coupling * np.sum(x[:, 1:] * x[:, :-1], axis=1)), x @ part))
-    out = []
-    for (x, p, s), (y, q, u) in (halves, halves[::-1]):
-        order, total, norm = np.argsort(u), np.zeros(x.shape[1]), 0.0
-        below, above = (np.searchsorted(u[order], -s, side) for side in ("left", "right"))
-        for first in (1, -1):
-            for last in (1, -1):
-                mine = (x[:, 0] == first) & (x[:, -1] == last)
-                seen = q * np.exp(coupling * (last * y[:, 0] + first * y[:, -1]))
-                sums = np.concatenate([[0], np.cumsum(seen[order])])
-                total += (p * (sums[-1] - sums[above] - sums[below]))[mine] @ x[mine]
+    halves, out = [chain(coupling, part) for part in np.split(w, [len(w) // 2])], []
+    for (p, s, first, last), (q, u, near, far) in (halves, halves[::-1]):
+        order, turn, balance, norm = np.argsort(u), np.argsort(-s), np.zeros(len(s)), 0.0
+        found = np.zeros((2, len(s)), int)
+        found[:, turn] = [np.searchsorted(u[order], -s[turn], side) for side in ("left", "right")]  # fast in order
+        for a in (1, -1):
+            for b in (1, -1):
+                mine = (first == a) & (last == b)
+                sums = np.concatenate([[0], np.cumsum((q * np.exp(coupling * (b * near + a * far)))[order])])
+                balance[mine] = p[mine] * (sums[-1] - sums[found[:, mine]].sum(0))
                 norm += p[mine].sum() * sums[-1]
-        out.append(total / norm / 2)
-    return np.concatenate(out)
+        pairs = [balance.reshape(-1, 2, 2**j).sum((0, 2)) for j in range(len(s).bit_length() - 1)]
+        out += [(up - down) / norm / 2 for up, down in pairs]
+    return np.array(out)
 
 
 @pytest.mark.parametrize("coupling", [0.3, 0.7])

@@ -438,70 +438,101 @@ def test_what_is_no_checkpoint_is_left_alone(halfway, tmp_path):
 # Processes ------------------------------------------------------------------------------------------------------------
 
 SCRIPT = """
-import signal, sys
+import os, signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background of a shell inherits "ignore"
 import localax as lx
-from localax.training import _train
+import localax.networks, localax.stimuli
+from localax.training import Checkpoint, SaveAt, _train
 
 _train.CALL_SECONDS = 0.02  # many calls, and so many moments to be killed at
-folder, checkpoint = sys.argv[1], sys.argv[2]
-task = lx.Task([lx.stimuli.NLGP(12, 1, 2), lx.stimuli.NLGP(12, 2, 2)], [0, 1])
-run = lx.train(
-    task, lx.networks.TwoLayer(3, "tanh"), steps=STEPS, batch=200, rate=0.01, seeds=2, progress=False,
-    saveat=lx.SaveAt(997, probe=200, record=("loss", "gates")),
-    checkpoint=None if checkpoint == "none" else lx.training.Checkpoint(checkpoint, every=0),
-)
-run.save(f"{folder}/{'whole' if checkpoint == 'none' else 'resumed'}.npz")
-print(run.status[0])
+
+
+def run(name, steps, folder):
+    task = lx.Task([lx.stimuli.NLGP(12, 1, 2), lx.stimuli.NLGP(12, 2, 2)], [0, 1])
+    checkpoint = Checkpoint(f"{folder}/run.ckpt", every=0) if name == "resumed" else None
+    saveat = SaveAt(997, probe=200, record=("loss", "gates"))
+    done = lx.train(
+        task, lx.networks.TwoLayer(3, "tanh"), steps=int(steps), batch=200, rate=0.01, seeds=2, progress=False,
+        saveat=saveat, checkpoint=checkpoint,
+    )
+    done.save(f"{folder}/{name}.npz")
+    print(done.status[0], flush=True)
+
+
+for line in sys.stdin:
+    child = os.fork()
+    if not child:
+        run(*line.split())
+        os._exit(0)
+    print(child, flush=True)
+    print("exit", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
 
 
-def started(tmp_path, checkpoint, steps):
-    """A training run in a process of its own; compiled programs are kept, so that a restart is quick."""
-    cache = {"JAX_COMPILATION_CACHE_DIR": str(tmp_path / "cache"), "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
-    script = SCRIPT.replace("STEPS", str(steps))
-    return subprocess.Popen(
-        [sys.executable, "-c", script, str(tmp_path), str(checkpoint)],
-        env={**os.environ, "NPROC": "1", **cache},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+class Runs:
+    """Training runs, each in a process of its own, forked from one that has imported everything and computed nothing.
 
+    Compiled programs are kept on disk, so that a restart is quick.
+    """
 
-def finished(process):
-    out, err = process.communicate(timeout=300)
-    assert process.returncode == 0, err
-    return out.strip()
+    def __init__(self, folder, steps):
+        self.folder, self.steps, self.state = folder, steps, folder / "run.ckpt" / "state.npz"
+        cache = {"JAX_COMPILATION_CACHE_DIR": folder / "cache", "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": 0}
+        self.parent = subprocess.Popen(
+            [sys.executable, "-c", SCRIPT],
+            env={**os.environ, "NPROC": "1", **{name: str(value) for name, value in cache.items()}},
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
 
+    def __enter__(self):
+        return self
 
-def changed(folder, before, process):
-    """Wait until a run has written a checkpoint, or has ended."""
-    path = folder / "state.npz"
-    while process.poll() is None and (not path.exists() or path.stat().st_mtime_ns == before):
-        time.sleep(0.005)
-    return process.poll() is None
+    def __exit__(self, *_):
+        self.parent.communicate(timeout=60)
+
+    def said(self):
+        return self.parent.stdout.readline().strip()
+
+    def start(self, name):
+        self.before = self.written()
+        print(name, self.steps, self.folder, file=self.parent.stdin, flush=True)
+        self.child = int(self.said())
+
+    def finished(self):
+        status = self.said()
+        assert self.said() == "exit 0"
+        return status
+
+    def written(self):
+        return self.state.stat().st_mtime_ns if self.state.exists() else 0
+
+    def wait_for_a_checkpoint(self):
+        deadline = time.monotonic() + 60
+        while self.written() == self.before:
+            assert time.monotonic() < deadline
+            time.sleep(0.005)
+
+    def kill(self):
+        os.kill(self.child, signal.SIGKILL)
+        assert self.said() == "exit -9", "the run ended before it was killed 20 times: make it longer"
 
 
 @pytest.mark.slow
 def test_a_run_killed_twenty_times_ends_with_the_same_bits(tmp_path):
-    steps = 60_000
-    assert finished(started(tmp_path, "none", steps)) == "done"
-    random, path, kills = np.random.default_rng(0), tmp_path / "run.ckpt", 0
-    while kills < 20:
-        process = started(tmp_path, path, steps)
-        if kills % 4 == 3:  # at any moment, mostly while it starts
-            time.sleep(random.uniform(0, 1.5))
-        else:  # while it trains and writes
-            state = path / "state.npz"
-            before = state.stat().st_mtime_ns if state.exists() else 0
-            assert changed(path, before, process), "the run ended before it was killed 20 times: make it longer"
-            time.sleep(random.uniform(0, 0.05))
-        assert process.poll() is None, "the run ended before it was killed 20 times: make it longer"
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
-        kills += 1
-    assert finished(started(tmp_path, path, steps)) == "done"
+    random = np.random.default_rng(0)
+    with Runs(tmp_path, 30_000) as runs:
+        runs.start("whole")
+        assert runs.finished() == "done"
+        for kills in range(20):
+            runs.start("resumed")
+            if kills % 4 == 3:  # at any moment, mostly while it starts
+                time.sleep(random.uniform(0, 1.5))
+            else:  # while it trains and writes
+                runs.wait_for_a_checkpoint()
+                time.sleep(random.uniform(0, 0.05))
+            runs.kill()
+        runs.start("resumed")
+        assert runs.finished() == "done"
     one, other = (lx.load(tmp_path / f"{name}.npz") for name in ("whole", "resumed"))
     assert one.to_bytes() == other.to_bytes()
     assert {p.name for p in tmp_path.iterdir()} == {"cache", "whole.npz", "resumed.npz", "run.ckpt"}
@@ -509,12 +540,11 @@ def test_a_run_killed_twenty_times_ends_with_the_same_bits(tmp_path):
 
 @pytest.mark.slow
 def test_ctrl_c_gives_back_what_is_done(tmp_path):
-    path = tmp_path / "run.ckpt"
-    process = started(tmp_path, path, 10**8)
-    assert changed(path, 0, process)
-    process.send_signal(signal.SIGINT)
-    status = finished(process)
-    reached = int(status.removeprefix("interrupted at step "))
+    with Runs(tmp_path, 10**8) as runs:
+        runs.start("resumed")
+        runs.wait_for_a_checkpoint()
+        os.kill(runs.child, signal.SIGINT)
+        reached = int(runs.finished().removeprefix("interrupted at step "))
     part = lx.load(tmp_path / "resumed.npz")
     assert part.time[-1] == 0.01 * reached
     assert np.isfinite(part.final).all()

@@ -22,6 +22,7 @@ from .._types import Array, Float, Leaf
 from ..spec import Setting, validated
 from ._marginals import AbstractMarginal, Numbers, root
 
+Columns = Float[np.ndarray, "*any n"]
 FAR = 38.0
 """Beyond this many standard deviations the normal density is no float64 number."""
 
@@ -39,8 +40,11 @@ class AbstractNormalMap(AbstractMarginal):
         return True
 
     def _exactly(self, z: Numbers) -> Numbers:
+        """The map in float64, filled up to a power of two: each other length would be compiled again."""
+        z = np.asarray(z, float)
+        length = 1 << max(z.size - 1, 15).bit_length()
         with jax.enable_x64(True):
-            return np.asarray(_mapped(self, jnp.asarray(z, jnp.float64)))
+            return np.asarray(_mapped(self, jnp.asarray(np.resize(z, length))))[: z.size].reshape(z.shape)
 
     def mean(self) -> float:
         return 0.0
@@ -111,6 +115,25 @@ class AbstractNormalMap(AbstractMarginal):
         rest = max(self.variance() - powers[1:].sum(), 0.0)
         return np.polynomial.Polynomial(np.concatenate([[0.0], powers[1:], [0.0, rest]]))
 
+    def smoothed(self, mean: Columns, variance: Float[np.ndarray, " n"]) -> Columns:
+        """E T(``mean`` + sqrt(``variance``) xi) for a standard normal xi: a pixel's mean given some of its latent.
+
+        ``mean`` (..., n) has a ``variance`` (n) for each of its columns. Gauss and Hermite's quadrature on a grid of
+        means, with lines between; a column without variance is the map itself.
+        """
+        value = self._exactly(np.linspace(-FAR / 2, FAR / 2, 2**16))
+        t, weight = np.polynomial.hermite_e.hermegauss(32)
+        reach = max(float(np.max(np.abs(mean))), 1e-9)
+        grid = np.linspace(-reach, reach, 2**9)[:, None]
+        rows = np.ascontiguousarray(np.moveaxis(mean, -1, 0))
+        for row, rest in zip(rows, variance, strict=True):
+            smooth, ends = value, FAR / 2
+            if rest > 0:
+                smooth = _between(value, ends, grid + np.sqrt(rest) * t) @ weight / np.sqrt(2 * np.pi)
+                ends = reach
+            row[...] = _between(smooth, ends, row)
+        return np.moveaxis(rows, 0, -1)
+
     def latent_correlation(self, wanted: Numbers) -> Numbers:
         """The latent correlation behind a ``wanted`` one, by inverting :meth:`correlation`; refused out of range."""
         lowest, highest = self.correlation(np.array([-1.0, 1.0]))
@@ -123,6 +146,14 @@ class AbstractNormalMap(AbstractMarginal):
         correlation = self._correlation_map()
         ends = np.full(np.shape(wanted), -1.0), np.full(np.shape(wanted), 1.0)
         return root(lambda r, wanted: correlation(r) - wanted, ends, wanted)
+
+
+def _between(values: Float[np.ndarray, " grid"], reach: float, x: Numbers) -> Numbers:
+    """Lines between values on an even grid from -reach to reach; ten times as fast as ``np.interp``, which searches."""
+    place = np.clip((x + reach) * ((len(values) - 1) / (2 * reach)), 0, len(values) - 1.000001)
+    left = place.astype(np.int32)
+    low = values[left]
+    return low + (place - left) * (values[left + 1] - low)
 
 
 @jax.jit
@@ -146,6 +177,10 @@ class Normal(AbstractNormalMap):
     def _correlation_map(self) -> Callable:
         return np.positive
 
+    def smoothed(self, mean: Columns, variance: Float[np.ndarray, " n"]) -> Columns:
+        del variance
+        return mean
+
 
 class Erf(AbstractNormalMap):
     """erf(gain z), the marginal of NLGP: Gaussian at small gain, +-1 at large gain; excess kurtosis 0 to -2."""
@@ -168,6 +203,9 @@ class Erf(AbstractNormalMap):
 
     def _inverse(self, wanted: Numbers) -> Numbers:
         return np.asarray(np.sin(np.pi / 2 * self.norm**2 * wanted) / self._share())
+
+    def smoothed(self, mean: Columns, variance: Float[np.ndarray, " n"]) -> Columns:
+        return scipy.special.erf(mean / np.sqrt(1 / self.gain**2 + 2 * variance)) / self.norm
 
     def gated(self, latent: Numbers) -> Numbers:
         """atan(r/sqrt(1/(2 g^2) + 1 - r^2))/(pi norm), r the ``latent`` correlation.
@@ -215,6 +253,9 @@ class Uniform(AbstractNormalMap):
     def _correlation_map(self) -> Callable:
         return lambda latent: 6 / np.pi * np.arcsin(latent / 2)
 
+    def smoothed(self, mean: Columns, variance: Float[np.ndarray, " n"]) -> Columns:
+        return np.sqrt(3.0) * scipy.special.erf(mean / np.sqrt(2 + 2 * variance))
+
 
 class Laplace(AbstractNormalMap):
     """Two-sided exponential; excess kurtosis 3."""
@@ -239,6 +280,11 @@ class Bernoulli(AbstractNormalMap):
 
     def _correlation_map(self) -> Callable:
         return lambda latent: 2 / np.pi * np.arcsin(latent)
+
+    def smoothed(self, mean: Columns, variance: Float[np.ndarray, " n"]) -> Columns:
+        return np.where(
+            variance > 0, scipy.special.erf(mean / np.sqrt(np.maximum(2 * variance, 1e-300))), np.sign(mean)
+        )
 
     def _inverse(self, wanted: Numbers) -> Numbers:
         return np.asarray(np.sin(np.pi / 2 * wanted))

@@ -1,9 +1,10 @@
 """Theory: what should happen, in float64: the amplifier, the flows, where they end and why.
 
-The names used most stand here; the rest is in ``flows``, ``steady``, ``hypercube``, ``gates`` and ``sigmoid``.
+The names used most stand here; the rest is in ``flows``, ``steady``, ``windows``, ``hypercube``, ``gates`` and
+``sigmoid``.
 """
 
-from . import flows, gates, hypercube, sigmoid, steady
+from . import flows, gates, hypercube, sigmoid, steady, windows
 from ._amplifier import Amplifier, amplifier, index_sign_change
 from ._ascent import ascend_objective
 from ._batch_noise import noise_exponent, student_batch_noise
@@ -18,14 +19,18 @@ from ._dominance import (
 from ._estimate import Estimate
 from ._gated_input import mean_gated_input
 from ._objective import Objective, gate_objective, objective
-from .flows import effective_flow, exact_flow
+from .flows import effective_flow, exact_flow, window_flow
 from .steady import critical_gain, critical_k, exact_growth_rates, flat_growth_rates, localized_attractor
+from .windows import Choice, Orbits, Windows
 
 __all__ = [
     "Amplifier",
+    "Choice",
     "DominanceRow",
     "Estimate",
     "Objective",
+    "Orbits",
+    "Windows",
     "amplifier",
     "ascend_dominance",
     "ascend_objective",
@@ -51,4 +56,6 @@ __all__ = [
     "sigmoid",
     "steady",
     "student_batch_noise",
+    "window_flow",
+    "windows",
 ]

@@ -138,6 +138,25 @@ def _table(law: PixelLaw) -> Table:
     return Table(phi * norm / t, (norm * change - phi / (t * norm)) / STEPS)
 
 
+# One program for each shape of the argument; op by op there would be dozens.
+
+
+@jax.jit
+def _value(shape: AbstractShape, scale: Reals, a: Reals) -> Reals:
+    return scale * shape(a / scale)
+
+
+@jax.jit
+def _slope(shape: AbstractShape, scale: Reals, a: Reals) -> Reals:
+    return jax.jvp(partial(_value, shape, scale), (a,), (jnp.ones_like(a),))[1]
+
+
+@jax.jit
+def _elasticity(shape: AbstractShape, scale: Reals, a: Reals) -> Reals:
+    near = jnp.where(a == 0, 1.0, a)
+    return jnp.where(a == 0, 1.0, near * _slope(shape, scale, near) / _value(shape, scale, near))
+
+
 class Amplifier(eqx.Module):
     """phi, as a function of arrays that compiles, maps and differentiates; odd, with limit E|X| at +-s.
 
@@ -178,20 +197,17 @@ class Amplifier(eqx.Module):
     @in_float64
     def __call__(self, a: Any) -> Reals:
         """phi at ``a``, a number or an array of them."""
-        return self.scale * self.shape(_reals(a) / self.scale)
+        return _value(self.shape, self.scale, _reals(a))
 
     @in_float64
     def slope(self, a: Any) -> Reals:
         """phi'(a), by automatic differentiation, at any array ``a`` of numbers in (-s, s)."""
-        a = _reals(a)
-        return jax.jvp(self, (a,), (jnp.ones_like(a),))[1]
+        return _slope(self.shape, self.scale, _reals(a))
 
     @in_float64
     def elasticity(self, a: Any) -> Reals:
         """``a phi'(a)/phi(a)``: how much faster than in proportion phi grows; 1 at 0. C8's criterion rests on it."""
-        a = _reals(a)
-        near = jnp.where(a == 0, 1.0, a)
-        return jnp.where(a == 0, 1.0, near * self.slope(near) / self(near))
+        return _elasticity(self.shape, self.scale, _reals(a))
 
     def taylor(self, order: int = 3) -> "Amplifier":
         """The expansion to ``order`` 1, 3 or 5: slope sqrt(2/pi), then (3 - kappa)/6 (Lemma B.1 with B-02 and B-04)."""
@@ -215,7 +231,7 @@ class Amplifier(eqx.Module):
         """Area between phi and its tangent over (0, s), as a share of that under the tangent; > 0: super-linear."""
         q, weight = unit_nodes(40)
         r = np.sin(np.pi / 2 * q)
-        area = np.sum(weight * np.pi / 2 * np.cos(np.pi / 2 * q) * np.asarray(self.shape(jnp.asarray(r))))
+        area = np.sum(weight * np.pi / 2 * np.cos(np.pi / 2 * q) * np.asarray(_value(self.shape, 1.0, r)))
         return float(area / (SLOPE / 2) - 1)
 
     @in_float64
@@ -231,7 +247,7 @@ class Amplifier(eqx.Module):
         return self.scale * root(lambda x: float(self._apart(x)), float(r[turns[0]]), float(r[turns[0] + 1]))
 
     def _apart(self, r: Any) -> Any:
-        return np.asarray(self.shape(jnp.asarray(r))) / r - SLOPE
+        return np.asarray(_value(self.shape, 1.0, jnp.asarray(r))) / r - SLOPE
 
     @in_float64
     def standard_error(self, a: Any) -> Reals:

@@ -22,7 +22,7 @@ from ._input_gates import exact_gate
 from ._transfer import TERMS, AbstractGate, SeriesGate, series_gate
 
 Flat = Float[np.ndarray, "fields n"]
-METHODS = ("exact", "effective", "sampled")
+METHODS = ("exact", "effective", "windows", "sampled")
 TOGETHER = 32
 """Fields whose series are summed side by side; more would need memory and gain nothing."""
 
@@ -45,6 +45,9 @@ def mean_gated_input(
       than 24 spins the series is lengthened until its estimated error, returned as the standard error, is below
       ``tolerance`` or 8192 terms are reached.
     - "effective": phi(a)/2 of the paper's Lemma 3.1, an approximation.
+    - "windows": by ``Windows``, an approximation that holds through localization, too; of the candidates that
+      ``Windows.choose`` knows, the one that is best at these fields, whose error is measured and returned as the
+      standard error, the same for every pixel of a field.
     - "sampled": Monte Carlo with ``samples`` draws from ``seed``.
     """
     checked_stimulus("mean_gated_input", stimulus)
@@ -54,8 +57,10 @@ def mean_gated_input(
     flat = array.reshape(-1, int(np.prod(stimulus.shape)))
     if method == "exact":
         found = _exact(stimulus, flat, tolerance)
+    elif method == "sampled":
+        found = _sampled(stimulus, flat, samples, seed)
     else:
-        found = _effective(stimulus, flat) if method == "effective" else _sampled(stimulus, flat, samples, seed)
+        found = _effective(stimulus, flat) if method == "effective" else _windows(stimulus, flat)
     return Estimate(found.value.reshape(array.shape), found.standard_error.reshape(array.shape))
 
 
@@ -86,7 +91,7 @@ def _exact_of_one(stimulus: AbstractStimulus, w: Flat, tolerance: float) -> Esti
     name = type(stimulus).__name__
     raise SettingError(
         f"mean_gated_input: no exact form is known for {name} at this w; there is one for {kinds}; "
-        "use method='effective' or 'sampled'"
+        "use method='effective', 'windows' or 'sampled'"
     )
 
 
@@ -125,6 +130,15 @@ def _effective(stimulus: AbstractStimulus, w: Flat) -> Estimate:
     from .flows import effective_input
 
     return exactly(effective_input(stimulus, w.reshape(-1, *stimulus.shape)).reshape(w.shape), float("nan"))
+
+
+def _windows(stimulus: AbstractStimulus, w: Flat) -> Estimate:
+    from .windows import best_windows
+
+    windows, errors = best_windows(stimulus, w)
+    value = windows.mean_gated_input(w.reshape(-1, *stimulus.shape)).reshape(w.shape)
+    spread = errors * np.linalg.norm(value, axis=1) / np.sqrt(w.shape[1])
+    return Estimate(value, np.broadcast_to(spread[:, None], w.shape))
 
 
 def _sampled(stimulus: AbstractStimulus, w: Flat, samples: int, seed: int) -> Estimate:

@@ -16,14 +16,17 @@ from ..stimuli import AbstractStimulus, Task
 DENSE = 256
 """Up to this many pixels a matrix product beats the FFT."""
 
+Fields = Float[Array, "units n"] | Float[np.ndarray, "units n"]
+Images = Float[Array, "classes units n"] | Float[np.ndarray, "classes units n"]
+
 # Products with covariances -------------------------------------------------------------------------------------------
 
 
 class AbstractProducts(eqx.Module):
-    """S_c w for every class c and every unit's field w, pixels flattened."""
+    """S_c w for every class c and every unit's field w, pixels flattened; by numpy for its arrays, else by JAX."""
 
     @abc.abstractmethod
-    def __call__(self, w: Float[Array, "units n"]) -> Float[Array, "classes units n"]: ...
+    def __call__(self, w: Fields) -> Images: ...
 
     @abc.abstractmethod
     def largest(self, proportions: Any) -> float:
@@ -33,10 +36,11 @@ class AbstractProducts(eqx.Module):
 class MatrixProducts(AbstractProducts):
     """By matrices, for few pixels and for data that are not periodic."""
 
-    matrices: Float[Array, "classes n n"]
+    matrices: Float[Array, "classes n n"] | Float[np.ndarray, "classes n n"]
 
-    def __call__(self, w: Float[Array, "units n"]) -> Float[Array, "classes units n"]:
-        return jnp.einsum("cpq,uq->cup", self.matrices, w)
+    def __call__(self, w: Fields) -> Images:
+        xp = jnp if isinstance(w, jax.Array) else np
+        return xp.einsum("cpq,uq->cup", self.matrices, w)
 
     def largest(self, proportions: Any) -> float:
         """From below, by 30 steps of power iteration: enough for its order of magnitude."""
@@ -50,13 +54,14 @@ class MatrixProducts(AbstractProducts):
 class FourierProducts(AbstractProducts):
     """By FFT on a ring or torus."""
 
-    spectra: Float[Array, "classes *half"]
+    spectra: Float[Array, "classes *half"] | Float[np.ndarray, "classes *half"]
     shape: tuple[int, ...] = eqx.field(static=True)
 
-    def __call__(self, w: Float[Array, "units n"]) -> Float[Array, "classes units n"]:
+    def __call__(self, w: Fields) -> Images:
+        xp = jnp if isinstance(w, jax.Array) else np
         axes = tuple(range(-len(self.shape), 0))
-        waves = jnp.fft.rfftn(w.reshape(-1, *self.shape), axes=axes)
-        moved = jnp.fft.irfftn(self.spectra[:, None] * waves, s=self.shape, axes=axes)
+        waves = xp.fft.rfftn(w.reshape(-1, *self.shape), axes=axes)
+        moved = xp.fft.irfftn(self.spectra[:, None] * waves, s=self.shape, axes=axes)
         return moved.reshape(*moved.shape[:2], -1)
 
     def largest(self, proportions: Any) -> float:

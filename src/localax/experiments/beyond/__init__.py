@@ -6,7 +6,17 @@ from .fold import Fold
 from .gate_attractors import GateAttractors
 from .heavy_tails import HeavyTails
 from .objective import WhatANeuronMaximises
+from .windows import ThroughLocalization
 
-BEYOND = (WhatANeuronMaximises, ExactThreshold, Fold, GateAttractors, Crowds, HeavyTails)
+BEYOND = (WhatANeuronMaximises, ThroughLocalization, ExactThreshold, Fold, GateAttractors, Crowds, HeavyTails)
 
-__all__ = ["BEYOND", "Crowds", "ExactThreshold", "Fold", "GateAttractors", "HeavyTails", "WhatANeuronMaximises"]
+__all__ = [
+    "BEYOND",
+    "Crowds",
+    "ExactThreshold",
+    "Fold",
+    "GateAttractors",
+    "HeavyTails",
+    "ThroughLocalization",
+    "WhatANeuronMaximises",
+]

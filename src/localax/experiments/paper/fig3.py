@@ -24,6 +24,7 @@ from ..toolkit.samples import marginal
 from ..toolkit.seeds import seed_from
 from ..toolkit.sources import PAPER
 from ..toolkit.tasks import SIZE, ising, kur, nlgp
+from ..toolkit.window_flows import window_flow
 from ..toolkit.words import listed
 
 BATCHES = {"the Ising run of its script": 100, "of its notebook": 500, "the others": 10_000}
@@ -144,11 +145,13 @@ class Figure3(AbstractExperiment):
         start = authors_start([seed])
         flows = (theory.effective_flow(task, start, times=trained.time, amplifier=phi) for phi in amplifiers)
         integrated = dict(zip(INTEGRATED, flows, strict=True))
+        windows = window_flow(task, start, trained.time)
         law = marginal(long, np.asarray(long.sample(jax.random.fold_in(key, 1), LAW)))
         return Row(
             name, seed, long.marginal.excess_kurtosis(), law, amplifier_panel(theory.amplifier(long)),
             crossing(amplifiers[0]),
-            trained, integrated, _left_of_eq8(task, amplifiers[0], np.asarray(integrated["eq5"].final[0, 0], float)),
+            trained, integrated, windows,
+            _left_of_eq8(task, amplifiers[0], np.asarray(integrated["eq5"].final[0, 0], float)),
         )  # fmt: skip
 
     def _estimated_peaks(self, task: Task, seed: int, key: Any) -> np.ndarray:
@@ -196,6 +199,8 @@ class Row:
     """Where the amplifier crosses its tangent, if it does."""
     trained: Trajectory
     integrated: dict[str, Trajectory]
+    windows: Trajectory
+    """By the window flow, which the paper does not have."""
     eq8: tuple[float, float]
     """What Eq. 8 leaves of its first term at the end of Eq. 5, and at twice that."""
 
@@ -431,13 +436,16 @@ class Measured(AbstractMeasured):
 
     def _fields(self) -> Figure:
         caption = (
-            "The field during training; the same by Eq. 5; the last fields, with the integration of the figure's code "
-            "beside the right one."
+            "The field during training; the same by Eq. 5 and by the window flow, which the paper does not have; the "
+            "last fields, with the integration of the figure's code beside the right one."
         )
         panels = tuple(
-            (evolution("training", row.trained), evolution(INTEGRATED["eq5"], row.integrated["eq5"]), _ends(row))
+            (
+                evolution("training", row.trained), evolution(INTEGRATED["eq5"], row.integrated["eq5"]),
+                evolution("windows", row.windows), _ends(row),
+            )
             for row in self.rows
-        )
+        )  # fmt: skip
         return Figure("Receptive field", panels, tuple(row.name for row in self.rows), caption)
 
     def _table(self) -> Figure:
@@ -477,7 +485,7 @@ def _negative_excess(rows: Sequence[Row]) -> str:
 
 
 def _ends(row: Row) -> Panel:
-    curves = {WAYS[way]: w for way, w in row.ends.items()}
+    curves = {WAYS[way]: w for way, w in row.ends.items()} | {"windows": row.windows.final[0, 0]}
     pixels = np.arange(SIZE, dtype=float)
     return Lines(f"at t = {row.trained.time[-1]:g}", pixels, curves, xlabel="pixel", ylabel="weight")
 

@@ -14,10 +14,11 @@ from ...analysis import ipr
 from ...networks import Authors
 from ...outcome import Claim, Figure, Lines, Number, Rule, Scatter, Table, as_measured
 from ...spec import Setting
+from ...stimuli import Task
 from ...training import SaveAt
 from ..experiment import AbstractExperiment, AbstractMeasured
 from ..toolkit.checks import even
-from ..toolkit.neuron import neuron, worth
+from ..toolkit.neuron import authors_start, neuron, worth
 from ..toolkit.populations import mean
 from ..toolkit.presets import by_preset
 from ..toolkit.seeds import seed_from
@@ -25,10 +26,13 @@ from ..toolkit.sources import PAPER
 from ..toolkit.tasks import NARROW, SIZE, WIDE, kur, nlgp
 from ..toolkit.together import together
 from ..toolkit.train import train
+from ..toolkit.window_flows import window_flow
 
 FAMILIES = {"NLGP(g)": nlgp, "Kur(k)": kur}
 WORDS = {"NLGP(g)": "nlgp", "Kur(k)": "kur"}
 """The families in short, as numbers have them."""
+FOLLOWED = 2
+"""Initialisations that the window flow starts from."""
 HIGH = 0.8
 """An IPR close to 1."""
 EARLY = 100.0
@@ -179,7 +183,14 @@ class Figure5(AbstractExperiment):
             there=Curve(family, tuple(beside), local[len(values) :]),
             time=trained.time,
             threshold=_excess(family, critical(short, long, SIZE)),
+            predicted=np.array([self._predicted(task) for task in tasks[: len(values)]]),
         )
+
+    def _predicted(self, task: Task) -> np.ndarray:
+        """The mean IPR of the window flow at the authors' first end, and at the last."""
+        last = self.steps * self.rate
+        path = window_flow(task, authors_start(range(FOLLOWED)), [min(EARLY, last / 2), last])
+        return ipr(path.weights[:, :, 0]).mean(0)
 
     def _plain(self, family: str, sweep: "Sweep", seed: int) -> tuple[float, np.ndarray]:
         """The setting nearest to the one that stands for its family, and where plain batches lead from there."""
@@ -247,6 +258,8 @@ class Sweep:
     time: np.ndarray
     threshold: float
     """Excess kurtosis at which the flat field gives way under the effective flow."""
+    predicted: np.ndarray
+    """IPR by the window flow, without training, at the authors' first end and at the last: (setting, end)."""
 
 
 @dataclass(frozen=True)
@@ -444,7 +457,8 @@ class Measured(AbstractMeasured):
         above = tuple(self._against_kurtosis(title, at) for title, at in ends if at is not None)
         hidden = sum(int((s.here.excess > SHOWN).sum()) for s in self.sweeps.values())
         caption = (
-            f"Mean and standard deviation over initialisations, lengthscales {self._named()}. Vertical lines: the "
+            f"Mean and standard deviation over initialisations, lengthscales {self._named()}; beside them the window "
+            f"flow from {FOLLOWED} of them, which the paper does not have, without training. Vertical lines: the "
             "excess kurtosis at which the flat field loses its stability under the effective flow. Below: how settings "
             f"near {NEAR[0]:g} and {NEAR[1]:g} get there, and settings at {self._named(self.experiment.beside)}. "
             f"Settings beyond an excess of {SHOWN:g} ({hidden}) are in the table."
@@ -458,6 +472,7 @@ class Measured(AbstractMeasured):
             shown = sweep.here.excess <= SHOWN
             values = sweep.here.ipr[shown, :, at]
             groups[name] = (sweep.here.excess[shown], values.mean(1), values.std(1, ddof=1))
+            groups[f"{name}, windows"] = (sweep.here.excess[shown], sweep.predicted[shown, -1 if at == -1 else 0], None)
         return Scatter(
             title,
             groups,

@@ -28,6 +28,7 @@ from ..toolkit.neuron import apart, authors_start, orbit, trained_as_authors
 from ..toolkit.seeds import seed_from
 from ..toolkit.sources import PAPER
 from ..toolkit.tasks import NARROW, nlgp
+from ..toolkit.window_flows import window_flow
 from ..toolkit.words import listed
 
 GAINS = (SHARP, 0.01)
@@ -169,8 +170,9 @@ def _case(index: int, gain: float, task: Task, trained: Trajectory) -> "Case":
     time, weights = trained.time, np.asarray(trained.weights[index, :, :, 0], float)
     start = authors_start(range(len(weights)), PIXELS)
     flow = theory.effective_flow(task, start, times=time).weights[:, :, 0]
+    windows = window_flow(task, start, time).weights[:, :, 0]
     ours, its = (theory.flows.lindeberg(w, task.stimuli[1]) for w in (weights, flow))
-    return Case(gain, time, weights, flow, {"training": ours.share, "Eq. 5": its.share}, ours.truncated)
+    return Case(gain, time, weights, flow, windows, {"training": ours.share, "Eq. 5": its.share}, ours.truncated)
 
 
 def _squared_error(law: AbstractStimulus, fields: np.ndarray, samples: int, key: Any) -> np.ndarray:
@@ -188,6 +190,8 @@ class Case:
     time: np.ndarray
     trained: np.ndarray
     integrated: np.ndarray
+    windows: np.ndarray
+    """By the window flow, which the paper does not have."""
     shares: Mapping[str, np.ndarray]
     large: np.ndarray
     """Lindeberg's own ratio along training: the part of the variance that comes in large single terms."""
@@ -223,6 +227,10 @@ class Case:
     def shown(self) -> np.ndarray:
         """Which records are the figure's snapshots, as far as the run goes."""
         return np.unique([np.argmin(np.abs(self.time - moment)) for moment in MOMENTS])
+
+    def snapshot(self, moment: int) -> dict[str, np.ndarray]:
+        """The fields of seed 0, by all that is there."""
+        return {name: w[0, moment] for name, w in {**self.fields, "windows": self.windows}.items()}
 
     @property
     def times(self) -> str:
@@ -554,9 +562,11 @@ class Measured(AbstractMeasured):
         """How local the field becomes, by theory and by training: one panel for the first screen."""
         cases = {f"NLGP({case.gain:g})": case for case in (self.sharp, self.gauss)}
         iprs = {way: {name: case.iprs[way][0] for name, case in cases.items()} for way in ("Eq. 5", "training")}
+        curves = {name: ipr(case.windows[0]) for name, case in cases.items()}
+        curves |= {f"{name}, Eq. 5": values for name, values in iprs["Eq. 5"].items()}
         panel = Lines(
-            "theory against training", self.sharp.time, *iprs.values(), xlabel="time (steps x rate)", ylabel="IPR",
-            kinds=tuple(iprs),
+            "theory against training", self.sharp.time, curves, iprs["training"], xlabel="time (steps x rate)",
+            ylabel="IPR", kinds=("window flow", "training"),
         )  # fmt: skip
         sharp, gauss = (case.gap[0] for case in cases.values())
         close = BREAKDOWN.thresholds["close"]
@@ -565,7 +575,8 @@ class Measured(AbstractMeasured):
         ends = " and ".join(f"{next(iter(curves.values()))[-1]:.2f}" for curves in iprs.values())
         said = (
             f"Theory (Eq. 5) against training: on saturated pixels their IPRs agree to {close:g} {until} and end at "
-            f"{ends}; on nearly Gaussian pixels they agree to {gauss.max():.3f} throughout."
+            f"{ends}, where the window flow ends at {ipr(self.sharp.windows[0, -1]):.2f}; on nearly Gaussian pixels "
+            f"theory and training agree to {gauss.max():.3f} throughout."
         )
         return Figure("Theory against training", ((panel,),), headline=said, place=3)
 
@@ -618,7 +629,7 @@ def _least(name: str, values: list[float | None]) -> Number:
 
 def _courses(case: Case) -> tuple[Panel, ...]:
     curves = {
-        "IPR": {name: values[0] for name, values in case.iprs.items()},
+        "IPR": {**{name: values[0] for name, values in case.iprs.items()}, "windows": ipr(case.windows[0])},
         "l2 distance": {
             "training to Eq. 5": case.distance[0],
             "norm of training": np.linalg.norm(case.trained[0], axis=-1),
@@ -631,10 +642,7 @@ def _courses(case: Case) -> tuple[Panel, ...]:
 
 def _snapshots(case: Case) -> tuple[Panel, ...]:
     pixels = np.arange(PIXELS, dtype=float)
-    return tuple(
-        Lines(f"t = {case.time[i]:g}", pixels, {name: w[0, i] for name, w in case.fields.items()}, xlabel="pixel")
-        for i in case.shown
-    )
+    return tuple(Lines(f"t = {case.time[i]:g}", pixels, case.snapshot(i), xlabel="pixel") for i in case.shown)
 
 
 def _rows(case: Case) -> list[tuple[Any, ...]]:

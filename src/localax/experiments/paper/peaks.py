@@ -23,6 +23,7 @@ from ..toolkit.populations import share
 from ..toolkit.seeds import seeds_from
 from ..toolkit.sources import PAPER
 from ..toolkit.tasks import NARROW, SIZE, ising, nlgp
+from ..toolkit.window_flows import window_flow
 from ..toolkit.words import listed
 
 REPORTED, OF = 26, 28
@@ -145,7 +146,8 @@ class Peaks(AbstractExperiment):
             runs = [self._trained(task, batch, int(s)) for s in seeds_from(jax.random.fold_in(key, i), repeats)]
             trained[batch], last = np.stack([_peaks(w) for w in runs]), runs[0][:, 0]
             local[batch] = np.stack([localized(w[:, 0]) for w in runs])
-        ends = {**{rule: w[:, :1] for rule, w in flows.items()}, **known}
+        windows = window_flow(task, authors_start(range(OF)), [self.steps * self.rate]).final
+        ends = {**{rule: w[:, :1] for rule, w in flows.items()}, "windows": windows, **known}
         return Case(
             name, {rule: _peaks(w) for rule, w in ends.items()}, trained, (last, flows[FULL][:, 0]), local,
             {rule: np.stack([localized(w[:, i]) for i in range(2)], axis=1) for rule, w in flows.items()},

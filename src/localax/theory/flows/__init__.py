@@ -8,6 +8,7 @@ from ._gaussian_relu import GaussianReLU
 from ._symmetric_relu import SymmetricReLU
 from ._validity import GradientError, Lindeberg, PDELimit, effective_gradient_error, lindeberg, pde_limit
 from ._vector_field import AmplifierLike, EffectiveField, effective_field, effective_input
+from ._window_flow import Order, WindowField, window_field, window_flow
 
 __all__ = [
     "FLOWS",
@@ -18,8 +19,10 @@ __all__ = [
     "GaussianReLU",
     "GradientError",
     "Lindeberg",
+    "Order",
     "PDELimit",
     "SymmetricReLU",
+    "WindowField",
     "effective_field",
     "effective_flow",
     "effective_gradient_error",
@@ -28,4 +31,6 @@ __all__ = [
     "lindeberg",
     "pde_limit",
     "solve_effective",
+    "window_field",
+    "window_flow",
 ]

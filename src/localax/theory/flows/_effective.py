@@ -13,6 +13,7 @@ import jax
 import numpy as np
 
 from ..._errors import SettingError
+from ..._system import BRIEF
 from ..._types import Array, Float
 from ...spec import Number, description
 from ...stimuli import Task
@@ -21,7 +22,7 @@ from .._amplifier import Amplifier
 from .._checks import checked_start, checked_times, warn_of_data
 from .._float64 import in_float64
 from ._solver import integrate, is_implicit, refuse_endless
-from ._vector_field import AmplifierLike, EffectiveField, effective_field
+from ._vector_field import AmplifierLike, effective_field
 
 
 @in_float64
@@ -69,27 +70,30 @@ def _name(amplifier: AmplifierLike) -> Any:
 
 @in_float64
 def solve_effective(
-    field: EffectiveField,
+    field: Any,
     start: np.ndarray,
     times: np.ndarray,
     rtol: Number,
     atol: Number,
     solver: Any = None,
+    *,
+    asker: str = "effective_flow",
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Weights (seed, time, *pixels), loss (seed, time) and number of steps (seed).
 
-    ``field`` is followed from ``start`` (seed, *pixels) to each of ``times``, increasing from 0 on, by a ``solver``
-    of diffrax (None: Tsit5) that keeps the error of a step below ``rtol`` times the weights plus ``atol``.
+    ``field``, an ``EffectiveField`` or any other with a loss, is followed from ``start`` (seed, *pixels) to each of
+    ``times``, increasing from 0 on, by a ``solver`` of diffrax (None: Tsit5) that keeps the error of a step below
+    ``rtol`` times the weights plus ``atol``. ``asker``: the function that errors name as the one that was called.
     """
     tolerance = np.asarray(rtol, float), np.asarray(atol, float)
     weights, loss, steps, good = _solve(field, start, times, *tolerance, solver)
     if not np.all(np.asarray(good)):
-        raise SettingError(f"effective_flow: the solver gave up after {int(np.max(steps))} steps; raise rtol or atol")
+        raise SettingError(f"{asker}: the solver gave up after {int(np.max(steps))} steps; raise rtol or atol")
     return np.asarray(weights), np.asarray(loss), np.asarray(steps)
 
 
-@eqx.filter_jit
-def _solve(field: EffectiveField, start: Any, times: Any, rtol: Any, atol: Any, solver: Any):
+@eqx.filter_jit(compiler_options=BRIEF)
+def _solve(field: Any, start: Any, times: Any, rtol: Any, atol: Any, solver: Any):
     def single(w: Float[Array, "*pixels"]):
         path = integrate(field, w, times, rtol, atol, solver=solver)
         return path.states, jax.vmap(field.loss)(path.states), path.steps, path.good

@@ -23,6 +23,7 @@ from ._thresholds import (
     flat_height,
     flat_is_unstable,
 )
+from ._window_rates import window_growth_rates
 
 __all__ = [
     "Branch",
@@ -56,5 +57,6 @@ __all__ = [
     "spread_state",
     "steady_state",
     "summed_cumulant",
+    "window_growth_rates",
     "winning_mode",
 ]

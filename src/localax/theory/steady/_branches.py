@@ -1,4 +1,7 @@
-"""Steady states of the effective flow by root finding, and how they change with a setting: bifurcation diagrams."""
+"""Steady states of a flow by root finding, and how they change with a setting: bifurcation diagrams.
+
+Of the effective flow, or of the window flow where an ``order`` is given.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,8 +19,9 @@ from ...spec import Number, finite_array
 from ...stimuli import Task
 from .._checks import checked_start
 from .._float64 import in_float64
-from ..flows import AmplifierLike, EffectiveField, effective_field, solve_effective
+from ..flows import AmplifierLike, EffectiveField, Order, WindowField, effective_field, solve_effective, window_field
 
+VectorField = EffectiveField | WindowField
 ROUNDING = 1e-7
 """Growth rates below this are those of a bump that slides: pinned by the lattice more weakly than can be computed."""
 LARGEST = 4096
@@ -26,7 +30,7 @@ LARGEST = 4096
 
 @dataclass(frozen=True, eq=False)
 class SteadyState:
-    """A field at which the effective flow rests, and what becomes of perturbations.
+    """A field at which a flow rests, and what becomes of perturbations.
 
     ``field``: w, (*pixels). ``rates``: growth rates of all N directions, largest first (real parts; a wave that may
     slide has a rate 0). ``residual``: the largest entry of dw/dt that is left, in magnitude. ``ipr``: the field's
@@ -51,20 +55,36 @@ class SteadyState:
 
 @in_float64
 def steady_state(
-    task: Task, guess: Any, *, settle: Number = 0.0, amplifier: AmplifierLike = None, tolerance: Number = 1e-11
+    task: Task,
+    guess: Any,
+    *,
+    settle: Number = 0.0,
+    amplifier: AmplifierLike = None,
+    order: Order | None = None,
+    tolerance: Number = 1e-11,
 ) -> SteadyState:
-    """The steady state of the effective flow near a guess, stable or not, by Levenberg and Marquardt's method.
+    """The steady state of the effective flow, or of the window flow, near a guess, stable or not, by Levenberg and
+    Marquardt's method.
 
     It finds unstable states too, and does not mind the zero rate of a wave that may slide. **task**, **amplifier**: as
-    in ``effective_flow``. **guess**: one field (*pixels) of at most 4096 pixels, not zero. **settle**: integrate
-    the flow for this long first, so that the state is one the flow would reach. **tolerance**: how small dw/dt should
-    become; where it stays above a thousand times that, no state was found, and this is an error.
+    in ``effective_flow``. **order**: that of ``window_flow``, for its steady states. **guess**: one field (*pixels) of
+    at most 4096 pixels, not zero. **settle**: integrate the flow for this long first, so that the state is one the flow
+    would reach. **tolerance**: how small dw/dt should become; where it stays above a thousand times that, no state was
+    found, and this is an error.
     """
-    field, start = effective_field(task, amplifier, asker="steady_state"), _start(task, guess)
+    field, start = _field("steady_state", task, amplifier, order), _start(task, guess)
     w, residual = _found(field, start, settle, tolerance)
     if residual > 1e3 * tolerance:
         raise SettingError(f"steady_state: none near the guess (|dw/dt| stays at {residual:.1e}); try settle=100")
     return _described(field, w, residual)
+
+
+def _field(asker: str, task: Task, amplifier: AmplifierLike, order: Order | None) -> VectorField:
+    if order is None:
+        return effective_field(task, amplifier, asker=asker)
+    if amplifier is not None:
+        raise setting_error(asker, "order", order, "None where an amplifier is given, or the other way round")
+    return window_field(task, order, asker=asker)
 
 
 def _start(task: Task, guess: Any) -> np.ndarray:
@@ -76,7 +96,7 @@ def _start(task: Task, guess: Any) -> np.ndarray:
     return start
 
 
-def _found(field: EffectiveField, start: np.ndarray, settle: Number, tolerance: Number) -> tuple[np.ndarray, float]:
+def _found(field: VectorField, start: np.ndarray, settle: Number, tolerance: Number) -> tuple[np.ndarray, float]:
     if settle > 0:
         weights, _, _ = solve_effective(field, start, np.array([settle], float), 1e-6, 1e-8)
         start = weights[:, -1]
@@ -85,7 +105,7 @@ def _found(field: EffectiveField, start: np.ndarray, settle: Number, tolerance: 
 
 
 @eqx.filter_jit
-def _root(field: EffectiveField, w: Float[Array, "*pixels"], tolerance: Number):
+def _root(field: VectorField, w: Float[Array, "*pixels"], tolerance: Number):
     import optimistix as optx  # takes a third of a second to load
 
     solver = optx.LevenbergMarquardt(rtol=1e-12, atol=tolerance)
@@ -95,19 +115,19 @@ def _root(field: EffectiveField, w: Float[Array, "*pixels"], tolerance: Number):
     return found.value * unit, jnp.max(jnp.abs(field(found.value * unit)))
 
 
-def _described(field: EffectiveField, w: np.ndarray, residual: float) -> SteadyState:
+def _described(field: VectorField, w: np.ndarray, residual: float) -> SteadyState:
     rates = growth_rates(field, w)
     return SteadyState(w, rates, residual, float(ipr(w.ravel())), float(field.loss(jnp.asarray(w))))
 
 
-def growth_rates(field: EffectiveField, w: np.ndarray) -> Float[np.ndarray, " directions"]:
+def growth_rates(field: VectorField, w: np.ndarray) -> Float[np.ndarray, " directions"]:
     """Real parts of the Jacobian's eigenvalues, largest first."""
     jacobian = np.asarray(_jacobian(field, jnp.asarray(w))).reshape(w.size, w.size)
     return np.sort(np.linalg.eigvals(jacobian).real)[::-1]
 
 
 @eqx.filter_jit
-def _jacobian(field: EffectiveField, w: Float[Array, "*pixels"]) -> Array:
+def _jacobian(field: VectorField, w: Float[Array, "*pixels"]) -> Array:
     return jax.jacfwd(field)(w)
 
 
@@ -140,16 +160,19 @@ def continue_branch(
     settle: Number = 0.0,
     kick: Number = 0.0,
     amplifier: AmplifierLike = None,
+    order: Callable[[Task], Order] | Order | None = None,
     tolerance: Number = 1e-11,
 ) -> Branch:
     """Follow a steady state along a setting: gain, k, a lengthscale, or anything that makes a task.
 
     ``tasks`` gives the task for a setting, and ``values`` are the settings, in the order in which to go through them.
     ``guess`` is near the state at the first; every other point starts from the last one's field. ``amplifier`` and
-    ``tolerance`` are as in :func:`steady_state`. With ``settle`` 0 the branch is followed by root finding alone,
-    stable or not, and ends where no root is found or the field jumps (by more than half its norm): at a fold. With
-    ``settle`` > 0 the flow runs that long at each point, after a ``kick`` of this relative size, so that the branch
-    is what a neuron would do under a slowly changing setting: up and down give the two sides of a hysteresis loop.
+    ``tolerance`` are as in :func:`steady_state`, and ``order`` as well, or a function of the task that gives it, such
+    as ``lambda task: Windows(task.stimuli[1], (32, 16))``. With ``settle`` 0 the branch is followed by root finding
+    alone, stable or not, and ends where no root is found or the field jumps (by more than half its norm): at a fold.
+    With ``settle`` > 0 the flow runs that long at each point, after a ``kick`` of this relative size, so that the
+    branch is what a neuron would do under a slowly changing setting: up and down give the two sides of a hysteresis
+    loop.
     """
     values = finite_array("continue_branch", "values", values, "finite numbers, one or more").astype(float)
     if values.ndim != 1 or values.size == 0:
@@ -157,7 +180,7 @@ def continue_branch(
     states: list[SteadyState] = []
     for value in values:
         task = tasks(float(value))
-        field = effective_field(task, amplifier, asker="continue_branch")
+        field = _field("continue_branch", task, amplifier, order(task) if callable(order) else order)
         last = _start(task, states[-1].field if states else guess)
         w, residual = _found(field, _kicked(last, kick), settle, tolerance)
         if residual > 1e3 * tolerance or (states and not settle and _jumped(last[0], w)):
