@@ -120,6 +120,8 @@ def test_what_is_wrong_is_said_in_one_line_before_anything_is_built(name):
 def test_what_cannot_be_swept_is_named():
     with pytest.raises(SettingError, match="no setting of effective_flow called 'tmies'; did you mean times"):
         runner.sweep_plan({"what": "effective_flow", "tmies": [0], "sweep": {"stimulus.gain": [1, 2]}})
+    with pytest.raises(SettingError, match='order must be "auto" or a whole number of pixels >= 1, got True'):
+        runner.sweep_plan({"what": "window_flow", "times": [0], "order": True, "sweep": {"stimulus.gain": [1, 2]}})
     with pytest.raises(SettingError, match="rate must be one number, or a list in the table"):
         runner.sweep_plan({**TRAIN, "rate": [0.1, 0.2], "sweep": {"stimulus.gain": [1, 2]}})
 
@@ -256,6 +258,19 @@ def test_shapes_that_differ_share_the_longest_axis(tmp_path):
         np.testing.assert_allclose(data.clock, [[0, 0.1, np.nan], [0, 0.1, 0.2]])
         last = runner.sweep_figure(swept.path, "size", theory=False).rows[0][0].groups["ipr"][1]
         assert np.isfinite(last).all()
+
+
+@pytest.mark.parametrize(("what", "options"), [("effective_flow", {}), ("window_flow", {"order": 2})])
+def test_flows_are_those_of_theory_from_the_starts_of_training(what, options, tmp_path):
+    flow = {"what": what, "times": [0, 1, 3], "seeds": 2, "stimulus": {"size": 8, "lengthscale": [0.5, 1]}, **options}
+    plan = runner.sweep_plan({**flow, "sweep": {"stimulus.gain": [0.5, 3.0]}})
+    swept = runner.run_sweep(plan, on=ThisProcess(), out=tmp_path, store=tmp_path, progress=False)
+    task = lx.Task([lx.stimuli.NLGP(8, xi, 3.0) for xi in (0.5, 1)], [0, 1])
+    w0 = lx.networks.Xavier().weights(lx.networks.seed_keys(np.arange(2)), 1, (8,), np.float32)
+    alone = getattr(lx.theory, what)(task, w0, times=[0, 1, 3], **options)
+    with xarray.open_dataset(swept.path) as data:
+        assert np.array_equal(data.weights.sel(gain=3.0), alone.weights)
+        assert np.array_equal(data.loss.sel(gain=3.0), alone.loss)
 
 
 # Nothing is lost ------------------------------------------------------------------------------------------------------

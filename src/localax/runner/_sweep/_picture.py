@@ -208,7 +208,7 @@ class _Picture:
 
     def _has_theory(self) -> bool:
         """Whether the criterion on the flat field speaks of what was swept: one ReLU neuron on a ring or torus."""
-        if self.design.what not in ("train", "effective_flow") or self.design.count > ROOTS:
+        if self.design.what not in ("train", "effective_flow", "window_flow") or self.design.count > ROOTS:
             return False
         kind = self.design.base.get("network", "SingleReLU")
         return str(kind.get("kind", "") if isinstance(kind, dict) else kind).lower() == "singlerelu"
