@@ -14,7 +14,7 @@ import localax as lx
 from localax import cli, runner
 from localax._errors import SettingError
 from localax.runner import AbstractExecutor, ThisProcess
-from localax.runner._sweep import _plan
+from localax.runner._sweep import _picture, _plan
 from localax.runner._sweep._design import read_design
 from localax.runner._sweep._plan import BYTES, NETWORKS, PARTS, plan_sweep
 from localax.store import Store
@@ -196,9 +196,13 @@ def trained(tmp_path_factory):
     return swept.path
 
 
+def ring_task(gain):
+    return lx.Task([lx.stimuli.NLGP(24, xi, gain) for xi in (1, 3)], [0, 1])
+
+
 def test_values_land_where_they_belong(trained):
     points = list(itertools.product(GAINS, RATES))
-    tasks = [lx.Task([lx.stimuli.NLGP(24, xi, gain) for xi in (1, 3)], [0, 1]) for gain, _ in points]
+    tasks = [ring_task(gain) for gain, _ in points]
     run = lx.train(
         tasks, lx.networks.SingleReLU(), steps=4, batch=8, rate=[rate for _, rate in points], seeds=2, sweep="zip",
         init=lx.networks.Xavier(), saveat=lx.SaveAt(2, record=["loss"], probe=8), progress=False,
@@ -224,7 +228,8 @@ def test_a_table_has_a_row_for_each_field(trained):
         assert float(first[head.index("loss")]) == pytest.approx(float(data.loss[0, 0, 0, -1]), rel=1e-6)
 
 
-def test_pictures_have_errors_over_seeds_and_the_threshold(trained):
+def test_pictures_have_errors_over_seeds_and_the_threshold(trained, monkeypatch):
+    monkeypatch.setattr(_picture, "CHEAP", 0)
     panel = runner.sweep_figure(trained, "gain", "ipr", "rate").rows[0][0]
     x, y, error = panel.groups["rate = 0.05"]
     with xarray.open_dataset(trained) as data:
@@ -258,6 +263,14 @@ def test_shapes_that_differ_share_the_longest_axis(tmp_path):
         np.testing.assert_allclose(data.clock, [[0, 0.1, np.nan], [0, 0.1, 0.2]])
         last = runner.sweep_figure(swept.path, "size", theory=False).rows[0][0].groups["ipr"][1]
         assert np.isfinite(last).all()
+
+
+@pytest.mark.slow
+def test_pictures_have_the_threshold_of_the_true_flow_where_it_is_cheap(trained):
+    eq5, true = runner.sweep_figure(trained, "gain", "ipr").rows[0][0].marks.values()
+    assert eq5 == pytest.approx(steady.critical_gain(1, 3, 24), rel=1e-6)
+    other = steady.exact_critical_value(ring_task, 0.1, 1, samples=2**12, seed=1)
+    assert abs(true - other.value) < 6 * np.sqrt(2) * other.standard_error  # two samples of one size
 
 
 @pytest.mark.parametrize(("what", "options"), [("effective_flow", {}), ("window_flow", {"order": 2})])
@@ -377,7 +390,7 @@ def test_what_another_sweep_finishes_meanwhile_is_taken_as_it_is(tmp_path, whole
     def slow(self, identity):  # the other one stores its unit when this one has just seen that it is missing
         found = finished(self, identity)
         if not found:
-            Overtaken(source).run([u for u in whole.plan.units if u.identity == identity], self, None)
+            Overtaken(source).run([u for u in whole.plan.units if u.identity == identity], self, lambda *_: None)
         return found
 
     monkeypatch.setattr(Store, "finished", slow)
