@@ -22,14 +22,17 @@ from ._unit import work_of
 if TYPE_CHECKING:
     import xarray
 
-EQ5, TRUE = "the flat field gives way (Eq. 5)", "the same, true flow"
-"""Two thresholds: that of the effective flow, and, where it is cheap, that of the true one."""
+EQ5, TRUE = "threshold (Eq. 5)", "threshold (true flow)"
+"""Where the flat field gives way: in the effective flow and, where that is cheap to know, in the true one."""
+GIVES_WAY = "Thresholds: where the flat field gives way."
 WIDE = 20.0
 """Ratio of the ends of an axis from which on it is logarithmic."""
 ROOTS = 2000
 """Settings at which growth is computed at most: each takes milliseconds."""
 CHEAP = 200
 """Thresholds x pixels up to which those of the true flow are drawn too: about 5 s, most of it compiling."""
+KEY = 8
+"""Curves and marks of a picture: a longer key is not drawn."""
 SAMPLES = 2**12
 """For each of these; their standard error is some 0.1%, less than the width of a line."""
 
@@ -164,15 +167,18 @@ class _Picture:
         places: list[dict[int, int]] = [{apart.index: i} for i in range(len(names))] if apart else [{}]
         marks = self._marks(along, places, names) if draws_theory and self._has_theory() else {}
         panel = Scatter(self._title([along, apart]), groups, x, y, logx=along.logarithmic, joined=True, marks=marks)
-        return Figure(f"{y} against {x}", ((panel,),), caption="Means over units and seeds, with standard errors.")
+        return Figure(
+            f"{y} against {x}", ((panel,),), caption=f"Means over units and seeds, with standard errors. {GIVES_WAY}"
+        )
 
     def _marks(self, along: _Axis, places: list[dict[int, int]], names: list[str]) -> dict[str, float]:
-        """The thresholds of each curve; one for all where it is the same."""
+        """The thresholds of the curves: one for all where it is the same, else the smallest and the largest."""
         marks: dict[str, float] = {}
         for theirs, found in self.thresholds(along, places).items():
-            first = {names[i]: root for i, root in reversed(found)}
-            same = len(set(first.values())) == 1
-            marks |= {theirs: found[0][1]} if same else {f"{theirs}, {name}": first[name] for name in reversed(first)}
+            ends = dict.fromkeys(pick(found, key=lambda one: one[1]) for pick in (min, max))
+            same = len({root for _, root in ends}) == 1
+            new = {theirs: found[0][1]} if same else {f"{theirs}, {names[i]}": root for i, root in ends}
+            marks |= new if len(names) + len(marks) + len(new) <= KEY else {}
         return marks
 
     def diagram(self, x: str, y: str, color: str, draws_theory: bool) -> Figure:
@@ -189,13 +195,11 @@ class _Picture:
             name: (np.array([root for _, root in roots]), np.array([up.values[rows[i]] for i, _ in roots]))
             for name, roots in found.items()
         }
-        drawn = [f"{how}: {name}" for how, name in zip(("dashed", "dotted"), curves, strict=False)]
-        title = ", ".join(filter(None, (self._title([along, up]), *drawn)))
         panel = Diagram(
-            title, along.values[columns], up.values[rows], values[np.ix_(rows, columns)], curves,
+            self._title([along, up]), along.values[columns], up.values[rows], values[np.ix_(rows, columns)], curves,
             xlabel=x, ylabel=y, color=color, logx=along.logarithmic, logy=up.logarithmic,
         )  # fmt: skip
-        return Figure(f"{color} over {x} and {y}", ((panel,),), caption="Means over units and seeds.")
+        return Figure(f"{color} over {x} and {y}", ((panel,),), caption=f"Means over units and seeds. {GIVES_WAY}")
 
     def _said(self, axis: _Axis | None, place: int) -> str:
         assert axis is not None

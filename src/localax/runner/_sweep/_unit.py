@@ -29,7 +29,7 @@ def work_of(what: str) -> AbstractWork:
 
 @dataclass(frozen=True)
 class SweepUnit(AbstractUnit):
-    """Some settings of a sweep; :func:`sweep_unit` makes it.
+    """Some settings of a sweep; :func:`sweep_plan` makes it.
 
     ``what`` is repeated. ``base`` are the settings that stay, ``points`` those that vary, by dotted path, one table for
     each setting; ``seeds`` are their initialisations.
