@@ -143,7 +143,7 @@ def _models(task: Any, order: Any, start: Any, asker: str) -> tuple[Models, list
     if isinstance(order, int | np.integer) and not isinstance(order, bool) and order >= 1:
         levels = (2,) * int(order)
         return tuple(Windows(s, levels) if n else None for s, n in zip(task.stimuli, needed, strict=True)), None
-    given = list(order) if isinstance(order, list | tuple) else [order if n else None for n in needed]
+    given: list[Any] = list(order) if isinstance(order, list | tuple) else [order if n else None for n in needed]
     right = len(given) == len(needed) and all(
         _fits(g, s, n) for g, s, n in zip(given, task.stimuli, needed, strict=True)
     )

@@ -276,7 +276,7 @@ def _pilot(task: Task, starts: Float[np.ndarray, "starts n"]) -> Float[np.ndarra
     def push(w: np.ndarray) -> np.ndarray:
         """Everything of dw/dt but the linear decay, which is all of it that a symmetric class of label 0 adds."""
         if task.sign_symmetric:
-            return sum(2 * p * y * mean.gradients(w)[0] for p, y, mean in seen_by if y)
+            return sum((2 * p * y * mean.gradients(w)[0] for p, y, mean in seen_by if y), start=np.zeros_like(w))
         both = [(p, y, *mean.gradients(w)) for p, y, mean in seen_by]
         return second @ w + sum(2 * p * (y * first - square) for p, y, first, square in both)
 

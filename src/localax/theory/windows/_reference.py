@@ -88,7 +88,7 @@ def orbit_mean(stimulus: AbstractStimulus, x: Float[np.ndarray, "n pixels"]) -> 
     place = np.indices(stimulus.shape).reshape(len(stimulus.shape), -1)
     sides = np.array(stimulus.shape)[:, None, None]
     moved = (place[:, :, None] + sign * place[:, None, :] for sign in (1, -1))
-    there, back = (np.ravel_multi_index(tuple(at % sides), stimulus.shape) for at in moved)
+    there, back = (np.asarray(np.ravel_multi_index(tuple(at % sides), stimulus.shape)) for at in moved)
     if second is not None:
         row = np.take_along_axis(second, there, axis=0).mean(1)  # E X_(i+j) X_j over all places j
         second = row[back]

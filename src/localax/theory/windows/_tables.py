@@ -208,7 +208,7 @@ def _mirrored(
     """The mean with the same seen from the window's other end, which a Gaussian field cannot tell apart."""
     there = np.indices(shape).reshape(len(shape), -1)
     last = np.array(np.unravel_index(offsets[-1], shape))[:, None]
-    turned = np.ravel_multi_index(tuple((last - there) % np.array(shape)[:, None]), shape)
+    turned = np.asarray(np.ravel_multi_index(tuple((last - there) % np.array(shape)[:, None]), shape))
     place = {tuple(cell): i for i, cell in enumerate(cells.tolist())}
     order = np.array([offsets.index(turned[o]) for o in offsets])
     other = np.array([place[tuple(cell)] for cell in cells[:, order].tolist()])

@@ -222,7 +222,8 @@ def _moved(found: Table, count: np.ndarray, shape: tuple[int, ...]) -> Term:
     sides = np.array(shape)[:, None, None]
     offset = np.array(np.unravel_index(column, shape))[:, :, None]
     place = np.array(np.unravel_index(np.arange(size), shape))[:, None, :]
-    there, back = (np.ravel_multi_index(tuple(at % sides), shape) for at in (place + offset, place - offset))
+    both = (place + offset, place - offset)
+    there, back = (np.asarray(np.ravel_multi_index(tuple(at % sides), shape)) for at in both)
     return Term(count, found.chance, found.means[:, :, column], there, back)
 
 
