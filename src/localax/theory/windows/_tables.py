@@ -252,3 +252,8 @@ def _sorted(x: np.ndarray, pixels: Offsets, edges: np.ndarray) -> tuple[np.ndarr
     size = base ** len(pixels)
     which = scipy.sparse.csr_matrix((np.ones(len(x)), (cell, np.arange(len(x)))), shape=(size, len(x)))
     return np.bincount(cell, minlength=size).astype(float), which @ x
+
+
+def tables_of(stimulus: AbstractStimulus) -> Tables:
+    """The tables of a stimulus, or of what it is a multiple of."""
+    return Tables(stimulus.multiple_of()[0])
