@@ -12,7 +12,7 @@ from ._reference import HALVES, OrbitMean, orbit_mean, representatives
 
 
 class Orbits(AbstractGateModel):
-    """A sample in place of the law of a **stimulus**: **samples** draws, with all shifts and both signs where the law has these.
+    """A sample in place of a **stimulus**: **samples** draws, with all shifts and both signs where the law has these.
 
     Of Gaussian copulas Sobol's points, of data of one's own the data themselves, of other laws draws with **seed**. Its
     f is what a network trained on just these samples would follow; it has no closure error, and the noise of a sample.

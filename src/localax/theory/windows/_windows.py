@@ -170,7 +170,10 @@ def _window_sum(
 
 
 def whole_ring(stimulus: AbstractStimulus, levels: int) -> WindowSum:
-    """One window that is the whole ring of a ``stimulus``, counted once: exact, where ``levels`` are as many as a pixel has values."""
+    """One window that is the whole ring of a ``stimulus``, counted once.
+
+    Exact, where ``levels`` are as many as a pixel has values.
+    """
     size = math.prod(stimulus.shape)
     form = Form(tuple(range(size)), levels, np.arange(size), np.full(size, 1 / size))
     return _together(stimulus, [_term(Tables(stimulus), form)], 1.0)
