@@ -33,9 +33,10 @@ system:
 	  [ -z "$$missing" ] || { apt-get update -qq && apt-get install -y -qq $(PACKAGES); } >/dev/null 2>&1 \
 	  || echo "cannot install $(PACKAGES)"
 
-# Kill what runs units at twenty moments, and compare what comes out bit by bit; some ten minutes.
+# Kill what runs units, and sweeps, at twenty moments each, and compare what comes out bit by bit; some half an hour.
 soak: .venv/.have-test
 	$(BIN)/python tests/soak/kills.py
+	PYTHONPATH=tests $(BIN)/python tests/soak/sweeps.py
 
 check: .venv/.have-check .venv/.have-test
 	$(BIN)/ruff check .

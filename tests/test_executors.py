@@ -90,7 +90,7 @@ def test_a_killed_worker_is_replaced_and_its_unit_done_by_another(victims, clust
 @pytest.mark.slow
 @pytest.mark.parametrize("victim", ["Ctrl-C", "the client", "everything"])
 def test_what_is_finished_outlives_the_client(victim, units, truth, store):
-    with kills.client(store) as process:
+    with kills.client(store, workers=1) as process:
         kills.until(lambda: kills.stored(store, units) or process.poll() is not None)
         before, kept = kills.family(process.pid), kills.stored(store, units)
         if victim == "Ctrl-C":

@@ -2,22 +2,24 @@
 
 import itertools
 import json
-import subprocess
-import sys
+import random
+import resource
+import shutil
 
 import numpy as np
 import pytest
 import xarray
 
 import localax as lx
-from localax import runner
+from localax import cli, runner
 from localax._errors import SettingError
 from localax.runner import AbstractExecutor, ThisProcess
-from localax.runner._sweep import _plan
+from localax.runner._sweep import _picture, _plan
 from localax.runner._sweep._design import read_design
 from localax.runner._sweep._plan import BYTES, NETWORKS, PARTS, plan_sweep
 from localax.store import Store
 from localax.theory import steady
+from soak import sweeps
 
 RING = {"kind": "NLGP", "size": 24, "lengthscale": [1, 3]}
 TRAIN = {"steps": 4, "batch": 8, "save_every": 2, "probe": 8, "record": ["loss"], "seeds": 2, "stimulus": RING}
@@ -116,12 +118,18 @@ def test_what_is_wrong_is_said_in_one_line_before_anything_is_built(name):
 
 
 def test_what_cannot_be_swept_is_named():
-    with pytest.raises(SettingError, match="no thing to sweep called 'fgi5'; did you mean fig5"):
-        runner.sweep_plan({"what": "fgi5", "sweep": {"seeds": [2, 3]}})
     with pytest.raises(SettingError, match="no setting of effective_flow called 'tmies'; did you mean times"):
         runner.sweep_plan({"what": "effective_flow", "tmies": [0], "sweep": {"stimulus.gain": [1, 2]}})
+    with pytest.raises(SettingError, match='order must be "auto" or a whole number of pixels >= 1, got True'):
+        runner.sweep_plan({"what": "window_flow", "times": [0], "order": True, "sweep": {"stimulus.gain": [1, 2]}})
     with pytest.raises(SettingError, match="rate must be one number, or a list in the table"):
         runner.sweep_plan({**TRAIN, "rate": [0.1, 0.2], "sweep": {"stimulus.gain": [1, 2]}})
+
+
+@pytest.mark.slow
+def test_what_is_no_experiment_is_named():
+    with pytest.raises(SettingError, match="no thing to sweep called 'fgi5'; did you mean fig5"):
+        runner.sweep_plan({"what": "fgi5", "sweep": {"seeds": [2, 3]}})
     with pytest.raises(SettingError, match="no setting of fig5 called 'sedes'; did you mean seeds"):
         runner.sweep_plan({"what": "fig5", "sweep": {"sedes": [2, 3]}})
 
@@ -188,9 +196,13 @@ def trained(tmp_path_factory):
     return swept.path
 
 
+def ring_task(gain):
+    return lx.Task([lx.stimuli.NLGP(24, xi, gain) for xi in (1, 3)], [0, 1])
+
+
 def test_values_land_where_they_belong(trained):
     points = list(itertools.product(GAINS, RATES))
-    tasks = [lx.Task([lx.stimuli.NLGP(24, xi, gain) for xi in (1, 3)], [0, 1]) for gain, _ in points]
+    tasks = [ring_task(gain) for gain, _ in points]
     run = lx.train(
         tasks, lx.networks.SingleReLU(), steps=4, batch=8, rate=[rate for _, rate in points], seeds=2, sweep="zip",
         init=lx.networks.Xavier(), saveat=lx.SaveAt(2, record=["loss"], probe=8), progress=False,
@@ -216,7 +228,8 @@ def test_a_table_has_a_row_for_each_field(trained):
         assert float(first[head.index("loss")]) == pytest.approx(float(data.loss[0, 0, 0, -1]), rel=1e-6)
 
 
-def test_pictures_have_errors_over_seeds_and_the_threshold(trained):
+def test_pictures_have_errors_over_seeds_and_the_threshold(trained, monkeypatch):
+    monkeypatch.setattr(_picture, "CHEAP", 0)
     panel = runner.sweep_figure(trained, "gain", "ipr", "rate").rows[0][0]
     x, y, error = panel.groups["rate = 0.05"]
     with xarray.open_dataset(trained) as data:
@@ -252,6 +265,27 @@ def test_shapes_that_differ_share_the_longest_axis(tmp_path):
         assert np.isfinite(last).all()
 
 
+@pytest.mark.slow
+def test_pictures_have_the_threshold_of_the_true_flow_where_it_is_cheap(trained):
+    eq5, true = runner.sweep_figure(trained, "gain", "ipr").rows[0][0].marks.values()
+    assert eq5 == pytest.approx(steady.critical_gain(1, 3, 24), rel=1e-6)
+    other = steady.exact_critical_value(ring_task, 0.1, 1, samples=2**12, seed=1)
+    assert abs(true - other.value) < 6 * np.sqrt(2) * other.standard_error  # two samples of one size
+
+
+@pytest.mark.parametrize(("what", "options"), [("effective_flow", {}), ("window_flow", {"order": 2})])
+def test_flows_are_those_of_theory_from_the_starts_of_training(what, options, tmp_path):
+    flow = {"what": what, "times": [0, 1, 3], "seeds": 2, "stimulus": {"size": 8, "lengthscale": [0.5, 1]}, **options}
+    plan = runner.sweep_plan({**flow, "sweep": {"stimulus.gain": [0.5, 3.0]}})
+    swept = runner.run_sweep(plan, on=ThisProcess(), out=tmp_path, store=tmp_path, progress=False)
+    task = lx.Task([lx.stimuli.NLGP(8, xi, 3.0) for xi in (0.5, 1)], [0, 1])
+    w0 = lx.networks.Xavier().weights(lx.networks.seed_keys(np.arange(2)), 1, (8,), np.float32)
+    alone = getattr(lx.theory, what)(task, w0, times=[0, 1, 3], **options)
+    with xarray.open_dataset(swept.path) as data:
+        assert np.array_equal(data.weights.sel(gain=3.0), alone.weights)
+        assert np.array_equal(data.loss.sel(gain=3.0), alone.loss)
+
+
 # Nothing is lost ------------------------------------------------------------------------------------------------------
 
 THRESHOLD = {"what": "threshold", "stimulus": {**RING}, "low": 0.1, "high": 1, "sweep": {"stimulus.size": [24, 30, 36]}}
@@ -274,29 +308,36 @@ class Failing(AbstractExecutor):
         return {units[-1].name: "Traceback\nValueError: on purpose"}
 
 
-@pytest.fixture
-def threshold(monkeypatch):
-    """Runs a small sweep of a threshold into a folder; its units have two settings at most."""
-    monkeypatch.setattr(_plan, "FEWEST", 2)
-
-    def run(folder, on=None):
+def threshold(folder, on=None):
+    """Run a small sweep of a threshold into a folder; its units have two settings at most."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_plan, "FEWEST", 2)
         plan = runner.sweep_plan(THRESHOLD)
-        return runner.run_sweep(plan, on=on or ThisProcess(), out=folder, store=folder / "store", progress=False)
-
-    return run
+    return runner.run_sweep(plan, on=on or ThisProcess(), out=folder, store=folder / "store", progress=False)
 
 
-def test_a_sweep_goes_on_where_it_was_interrupted_and_ends_with_the_same_bytes(tmp_path, threshold):
-    whole = threshold(tmp_path / "whole")
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """That sweep where nothing happens."""
+    return threshold(tmp_path_factory.mktemp("whole"))
+
+
+@pytest.fixture
+def copy(whole, tmp_path):
+    """Its folder once more, to be harmed."""
+    return shutil.copytree(whole.path.parent, tmp_path / "copy")
+
+
+def test_a_sweep_goes_on_where_it_was_interrupted_and_ends_with_the_same_bytes(tmp_path, whole):
     assert len(whole.plan.units) == 2
     with pytest.raises(KeyboardInterrupt):
-        threshold(tmp_path / "cut", Interrupted())
-    assert not (tmp_path / "cut" / "sweep.nc").exists()
-    resumed = threshold(tmp_path / "cut")
+        threshold(tmp_path, Interrupted())
+    assert not (tmp_path / "sweep.nc").exists()
+    resumed = threshold(tmp_path)
     assert resumed.results.loaded == {resumed.plan.units[0].name}
     assert resumed.path.read_bytes() == whole.path.read_bytes()
     made = whole.path.stat().st_mtime_ns
-    again = threshold(tmp_path / "whole")
+    again = threshold(whole.path.parent)
     assert len(again.results.loaded) == 2
     assert whole.path.stat().st_mtime_ns == made  # nothing was missing, so nothing was written
     with xarray.open_dataset(whole.path) as data:
@@ -304,32 +345,75 @@ def test_a_sweep_goes_on_where_it_was_interrupted_and_ends_with_the_same_bytes(t
         np.testing.assert_allclose(data.threshold[[0, -1]], expected, rtol=1e-6)  # roots from other ends
 
 
-def test_a_unit_that_fails_is_told_and_leaves_a_gap_that_the_next_run_fills(tmp_path, threshold):
-    first = threshold(tmp_path, Failing())
+def test_a_unit_that_fails_is_told_and_leaves_a_gap_that_the_next_run_fills(copy, whole):
+    Store(copy / "store").remove(whole.plan.units[-1].name)
+    first = threshold(copy, Failing())
     assert first.troubles == ["threshold, 1 settings, 0 seeds: stimulus.size 36 .. 36: ValueError: on purpose"]
     with xarray.open_dataset(first.path) as data:
         assert np.isnan(data.threshold).values.tolist() == [False, False, True]
         assert data.attrs["missing"] == 1
-    second = threshold(tmp_path)
+    second = threshold(copy)
     assert second.troubles == []
-    with xarray.open_dataset(second.path) as data:
-        assert np.isfinite(data.threshold).all()
+    assert second.path.read_bytes() == whole.path.read_bytes()
 
 
-def test_a_damaged_unit_is_found_set_aside_and_made_again(tmp_path, threshold):
-    first = threshold(tmp_path)
-    before = first.path.read_bytes()
-    store, name = Store(tmp_path / "store"), first.plan.units[0].name
+def test_a_damaged_unit_is_found_set_aside_and_made_again(copy, whole):
+    store, name = Store(copy / "store"), whole.plan.units[0].name
     file = store.root / name / store.find(name).files["numbers.npz"]
     data = bytearray(file.read_bytes())
     data[len(data) // 2] ^= 1
     file.write_bytes(data)
-    second = threshold(tmp_path)
+    second = threshold(copy)
     assert second.results.loaded == {second.plan.units[1].name}
-    assert second.path.read_bytes() == before
+    assert second.path.read_bytes() == whole.path.read_bytes()
     (aside,) = store.scan().foreign
     assert aside.startswith(name)
     assert store.leftovers(seconds=-1) == [store.root / aside]
+
+
+class Overtaken(AbstractExecutor):
+    """While this one waits for its turn, somebody else does all the units."""
+
+    def __init__(self, source):
+        self.source = source
+
+    def run(self, units, store, watch, *, replace=False):
+        del watch, replace
+        for unit in units:
+            shutil.copytree(self.source / unit.name, store.root / unit.name, dirs_exist_ok=True)
+        return {}
+
+
+def test_what_another_sweep_finishes_meanwhile_is_taken_as_it_is(tmp_path, whole, monkeypatch):
+    source, finished = whole.path.parent / "store", Store.finished
+
+    def slow(self, identity):  # the other one stores its unit when this one has just seen that it is missing
+        found = finished(self, identity)
+        if not found:
+            Overtaken(source).run([u for u in whole.plan.units if u.identity == identity], self, lambda *_: None)
+        return found
+
+    monkeypatch.setattr(Store, "finished", slow)
+    second = threshold(tmp_path, Overtaken(source))
+    assert second.path.read_bytes() == whole.path.read_bytes()
+    assert Store(tmp_path / "store").scan().foreign == ()  # nothing was set aside as damaged
+
+
+def test_a_full_disk_is_told_and_the_next_run_goes_on(tmp_path, whole):
+    _, hard = before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    unit = max(path.stat().st_size for path in (whole.path.parent / "store").rglob("*.*"))
+    assert unit < whole.path.stat().st_size
+    for most, message in ((100, "every unit failed.*File too large"), (unit + 100, "sweep.nc cannot be written")):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, hard))
+        try:
+            with pytest.raises((SettingError, OSError), match=message):
+                threshold(tmp_path)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        assert list(tmp_path.glob("*.nc")) + list(tmp_path.glob(".*")) == []
+    last = threshold(tmp_path)
+    assert len(last.results.loaded) == 2  # units that the second try could store
+    assert last.path.read_bytes() == whole.path.read_bytes()
 
 
 def test_a_folder_that_cannot_be_written_is_told_at_once(tmp_path):
@@ -341,30 +425,60 @@ def test_a_folder_that_cannot_be_written_is_told_at_once(tmp_path):
 # The command ----------------------------------------------------------------------------------------------------------
 
 
-def localax(*words, folder):
-    return subprocess.run(
-        [sys.executable, "-m", "localax", *map(str, words)], cwd=folder, capture_output=True, text=True, check=False
-    )
+@pytest.fixture
+def localax(tmp_path, monkeypatch, capsys):
+    """Runs a command in a folder of its own; gives its exit code and what it said on the error stream."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words):
+        monkeypatch.setattr("sys.argv", ["localax", *words])
+        with pytest.raises(SystemExit) as end:
+            cli.main()
+        return end.value.code or 0, capsys.readouterr().err
+
+    return run
 
 
 @pytest.mark.slow
-def test_the_command_runs_draws_and_tells_what_failed(tmp_path):
+def test_the_command_runs_draws_and_tells_what_failed(tmp_path, localax):
     # The last setting has its longer lengthscale in the wrong class: nothing there changes stability.
     spread = ", ".join([*["2.0", "2.5", "3.0"] * 11, "0.5"])
-    text = 'what = "threshold"\n[stimulus]\nsize = 24\nlengthscale = [1, 3]\n[sweep]\n'
+    text = 'what = "threshold"\n[processes]\nworkers = 1\n[stimulus]\nsize = 24\nlengthscale = [1, 3]\n[sweep]\n'
     text += f'"stimulus.lengthscale.1" = [{spread}]\n'
     (tmp_path / "s.toml").write_text(text)
-    said = localax("sweep", "s.toml", "--out", "out", folder=tmp_path)
-    assert said.returncode == 1
-    assert "critical_value: low, high must be" in said.stderr
-    assert "2 running" in said.stderr or "1 of 2 units" in said.stderr
+    code, said = localax("sweep", "s.toml", "--out", "out")
+    assert code == 1
+    assert "critical_value: low, high must be" in said
+    assert "0 of 2 units, 1 running" in said or "1 of 2 units" in said
     with xarray.open_dataset(tmp_path / "out" / "sweep.nc") as data:
         assert np.isfinite(data.threshold).sum() == 32
-    assert localax("plot", "out", "--x", "lengthscale_1", "--y", "threshold", folder=tmp_path).returncode == 0
+    assert localax("plot", "out", "--x", "lengthscale_1", "--y", "threshold")[0] == 0
     assert (tmp_path / "out" / "lengthscale_1-threshold.png").exists()
-    wrong = localax("sweep", "s.toml", "--set", "stimulus.kind=nlpg", folder=tmp_path)
-    assert wrong.returncode == 2
-    assert wrong.stderr.count("\n") == 1
+    code, said = localax("sweep", "s.toml", "--set", "stimulus.kind=nlpg")
+    assert code == 2
+    assert said.count("\n") == 1
+
+
+@pytest.fixture(scope="module")
+def quiet(tmp_path_factory):
+    """The bytes of a sweep that nobody disturbs."""
+    return sweeps.quiet(tmp_path_factory.mktemp("quiet"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("on", ["processes", "dask"])
+def test_a_command_that_is_killed_goes_on_and_ends_with_the_same_bytes(on, tmp_path, quiet):
+    draw = random.Random(0)
+    victim = {"processes": "its group", "dask": "everything"}[on]
+    sweeps.kill_at_a_moment(tmp_path, on, victim, draw.randrange(1, 6), draw.uniform(0, 0.5), quiet, workers=1)
+
+
+@pytest.mark.slow
+def test_two_commands_on_one_store_end_with_the_same_bytes(tmp_path, quiet):
+    started = [sweeps.command(tmp_path, out=out, workers=1) for out in ("one", "other")]
+    assert [code for code, _ in map(sweeps.finished, started)] == [0, 0]
+    assert {(tmp_path / out / "sweep.nc").read_bytes() for out in ("one", "other")} == {quiet}
+    assert Store(tmp_path / "store").scan().foreign == ()
 
 
 # The index of a store -------------------------------------------------------------------------------------------------

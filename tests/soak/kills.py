@@ -56,13 +56,13 @@ def until(condition: Callable[[], object]) -> None:
 # Processes ------------------------------------------------------------------------------------------------------------
 
 
-def client(store: Store, on: str = "dask") -> subprocess.Popen:
+def client(store: Store, workers: int = 2) -> subprocess.Popen:
     """A program that has the small units done, as a user's would; not guarded by ``__main__``, on purpose."""
     program = (
         "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         f"sys.path.insert(0, {str(Path(__file__).parents[1])!r})\n"
         "from localax import runner\nfrom localax.store import Store\nfrom soak.kills import small_units\n"
-        f"executor = runner.executor_of({on!r}, {{'workers': 2}})\n"
+        f"executor = runner.executor_of('dask', {{'workers': {workers}}})\n"
         f"runner.run_or_load(small_units(), Store({str(store.root)!r}), executor)\n"
     )
     return subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE, text=True)

@@ -212,7 +212,8 @@ def _(panel: Diagram, ax: Axes) -> None:
     shown = ax.pcolormesh(*_borders(panel), panel.values, cmap="viridis")
     ax.figure.colorbar(shown, ax=ax, shrink=0.8, label=panel.color)
     for i, (name, (x, y)) in enumerate(panel.curves.items()):
-        ax.plot(x, y, _DASHES[(i + 1) % len(_DASHES)] + "o", color="w", mec="0.3", ms=2.5, mew=0.4, label=name)
+        style = {"color": "tomato", "mec": "w", "ms": 2.5, "mew": 0.4}  # seen on all of viridis, and in the key
+        ax.plot(x, y, _DASHES[(i + 1) % len(_DASHES)] + "o", **style, label=name)
     _labels(ax, panel.title, panel.xlabel, panel.ylabel)
 
 

@@ -41,7 +41,8 @@ def run_or_load(
     ready = frozenset(unit.name for unit in units if not fresh and store.finished(unit.identity))
     missing = [unit for unit in units if unit.name not in ready]
     for unit in missing:
-        store.set_aside(unit.name)
+        if store.marked(unit.name) and not store.finished(unit.identity):  # in this order: another may finish it now
+            store.set_aside(unit.name)
     failed = on.run(missing, store, watch or (lambda *_: None), replace=fresh) if missing else {}
     for unit in missing:
         if unit.name not in failed and not store.finished(unit.identity):

@@ -1,6 +1,7 @@
 """Pictures of a sweep, as data: curves with errors over seeds, or a phase diagram, and theory's threshold in them."""
 
 import json
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -21,11 +22,19 @@ from ._unit import work_of
 if TYPE_CHECKING:
     import xarray
 
-THRESHOLD = "the flat field gives way (Eq. 5)"
+EQ5, TRUE = "threshold (Eq. 5)", "threshold (true flow)"
+"""Where the flat field gives way: in the effective flow and, where that is cheap to know, in the true one."""
+GIVES_WAY = "Thresholds: where the flat field gives way."
 WIDE = 20.0
 """Ratio of the ends of an axis from which on it is logarithmic."""
 ROOTS = 2000
 """Settings at which growth is computed at most: each takes milliseconds."""
+CHEAP = 200
+"""Thresholds x pixels up to which those of the true flow are drawn too: about 5 s, most of it compiling."""
+KEY = 8
+"""Curves and marks of a picture: a longer key is not drawn."""
+SAMPLES = 2**12
+"""For each of these; their standard error is some 0.1%, less than the width of a line."""
 
 
 def _excess_kurtosis(task: Task) -> float:
@@ -155,19 +164,22 @@ class _Picture:
             name: (along.values[order], row[order], None if errors is None else errors[i][order])
             for i, (name, row) in enumerate(zip(names, values, strict=True))
         }
-        marks = self._marks(along, apart, names) if draws_theory and self._has_theory() else {}
+        places: list[dict[int, int]] = [{apart.index: i} for i in range(len(names))] if apart else [{}]
+        marks = self._marks(along, places, names) if draws_theory and self._has_theory() else {}
         panel = Scatter(self._title([along, apart]), groups, x, y, logx=along.logarithmic, joined=True, marks=marks)
-        return Figure(f"{y} against {x}", ((panel,),), caption="Means over units and seeds, with standard errors.")
+        return Figure(
+            f"{y} against {x}", ((panel,),), caption=f"Means over units and seeds, with standard errors. {GIVES_WAY}"
+        )
 
-    def _marks(self, along: _Axis, apart: _Axis | None, names: list[str]) -> dict[str, float]:
-        """The threshold of each curve; one for all where it is the same."""
-        found = {}
-        for i, name in enumerate(names):
-            root = next(self.roots(along, {apart.index: i} if apart else {}), None)
-            found |= {} if root is None else {name: root}
-        if len(set(found.values())) == 1:
-            return {THRESHOLD: next(iter(found.values()))}
-        return {f"{THRESHOLD}, {name}": root for name, root in found.items()}
+    def _marks(self, along: _Axis, places: list[dict[int, int]], names: list[str]) -> dict[str, float]:
+        """The thresholds of the curves: one for all where it is the same, else the smallest and the largest."""
+        marks: dict[str, float] = {}
+        for theirs, found in self.thresholds(along, places).items():
+            ends = dict.fromkeys(pick(found, key=lambda one: one[1]) for pick in (min, max))
+            same = len({root for _, root in ends}) == 1
+            new = {theirs: found[0][1]} if same else {f"{theirs}, {names[i]}": root for i, root in ends}
+            marks |= new if len(names) + len(marks) + len(new) <= KEY else {}
+        return marks
 
     def diagram(self, x: str, y: str, color: str, draws_theory: bool) -> Figure:
         """One number over two settings."""
@@ -176,16 +188,18 @@ class _Picture:
             raise setting_error("plot", "y", y, f"along another axis than {x}; these two vary together")
         values, _ = self.measured(color, [up, along])
         rows, columns = np.argsort(up.values), np.argsort(along.values)
-        found = []
+        found = {}
         if draws_theory and self._has_theory():
-            found = [(root, up.values[i]) for i in rows for root in self.roots(along, {up.index: int(i)})]
-        curves = {THRESHOLD: tuple(np.array(found).T)} if found else {}
-        title = ", ".join(filter(None, (self._title([along, up]), f"dashed: {THRESHOLD}" * bool(found))))
+            found = self.thresholds(along, [{up.index: int(i)} for i in rows])
+        curves = {
+            name: (np.array([root for _, root in roots]), np.array([up.values[rows[i]] for i, _ in roots]))
+            for name, roots in found.items()
+        }
         panel = Diagram(
-            title, along.values[columns], up.values[rows], values[np.ix_(rows, columns)], curves,
+            self._title([along, up]), along.values[columns], up.values[rows], values[np.ix_(rows, columns)], curves,
             xlabel=x, ylabel=y, color=color, logx=along.logarithmic, logy=up.logarithmic,
         )  # fmt: skip
-        return Figure(f"{color} over {x} and {y}", ((panel,),), caption="Means over units and seeds.")
+        return Figure(f"{color} over {x} and {y}", ((panel,),), caption=f"Means over units and seeds. {GIVES_WAY}")
 
     def _said(self, axis: _Axis | None, place: int) -> str:
         assert axis is not None
@@ -208,13 +222,22 @@ class _Picture:
 
     def _has_theory(self) -> bool:
         """Whether the criterion on the flat field speaks of what was swept: one ReLU neuron on a ring or torus."""
-        if self.design.what not in ("train", "effective_flow") or self.design.count > ROOTS:
+        if self.design.what not in ("train", "effective_flow", "window_flow") or self.design.count > ROOTS:
             return False
         kind = self.design.base.get("network", "SingleReLU")
         return str(kind.get("kind", "") if isinstance(kind, dict) else kind).lower() == "singlerelu"
 
-    def roots(self, along: _Axis, where: Mapping[int, int]) -> Iterator[float]:
-        """Where, along an axis, the flat field changes its stability: between which settings, then where exactly."""
+    def thresholds(self, along: _Axis, places: list[dict[int, int]]) -> dict[str, list[tuple[int, float]]]:
+        """By name, where the flat field changes its stability along an axis, for each of some places of the others."""
+        pixels = sum(math.prod(self.task(place).shape) for place in places)
+        found: dict[str, list[tuple[int, float]]] = {EQ5: [], TRUE: []}
+        for i, place in enumerate(places):
+            for name, root in self._roots(along, place, pixels <= CHEAP):
+                found[name].append((i, root))
+        return {name: roots for name, roots in found.items() if roots}
+
+    def _roots(self, along: _Axis, where: Mapping[int, int], draws_true: bool) -> Iterator[tuple[str, float]]:
+        """Thresholds of one place: first between which settings they are, then where exactly."""
         axis: Axis = self.design.axes[along.index]
         if len(axis.paths) != 1 or not all(type(value) in (int, float) for value in axis.values(axis.paths[0])):
             return
@@ -228,5 +251,17 @@ class _Picture:
         except SettingError:  # no such criterion for this task
             return
         for i in np.flatnonzero(np.diff(np.sign(growth))):
-            root = theory.steady.critical_value(task, settings[i], settings[i + 1])
-            yield along.derived(task(root)) if along.derived else root
+            near = settings[max(i - 1, 0)], settings[min(i + 2, len(settings) - 1)]
+            roots = {EQ5: theory.steady.critical_value(task, settings[i], settings[i + 1])}
+            roots |= {TRUE: _true_threshold(task, *near)} if draws_true else {}
+            for name, root in roots.items():
+                if np.isfinite(root):
+                    yield name, along.derived(task(root)) if along.derived else root
+
+
+def _true_threshold(task: Callable[[float], Task], low: float, high: float) -> float:
+    """The threshold of the true flow; NaN where there is none between these settings, or none is known."""
+    try:
+        return float(theory.steady.exact_critical_value(task, low, high, samples=SAMPLES).value)
+    except SettingError:
+        return float("nan")

@@ -72,6 +72,8 @@ def write_result(plan: SweepPlan, store: Store, stored: set[str], path: Path) ->
             for piece in pieces:
                 _put(plan, variables, piece, _read(plan, store, piece))
         rename(temporary, path)
+    except RuntimeError as error:  # all that netCDF says of a full disk
+        raise OSError(f"{path} cannot be written ({error}); is the disk full? All units are kept") from error
     finally:
         temporary.unlink(missing_ok=True)
     return path

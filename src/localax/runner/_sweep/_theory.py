@@ -1,14 +1,15 @@
-"""Theory, repeated: the effective flow from the starts that training has, and where the flat field gives way."""
+"""Theory, repeated: flows from the starts that training has, and where the flat field gives way."""
 
+import abc
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pydantic
 
 from ... import networks, theory
 from ..._disk import canonical, pack, unpack
-from ..._errors import SettingError, unknown
+from ..._errors import SettingError, setting_error, unknown
 from ...spec import built
 from ...stimuli import Task
 from ...store import TRAJECTORY
@@ -33,8 +34,19 @@ class FlowSettings(_Theory):
     init: str | dict[str, Any] = "Xavier"
     seeds: int | list[int] = 1
     times: list[float]
-    amplifier: str | None = None
     rtol: float = 1e-6
+
+
+class EffectiveSettings(FlowSettings):
+    """Also the amplifier, as `theory.effective_flow` takes it."""
+
+    amplifier: str | None = None
+
+
+class WindowSettings(FlowSettings):
+    """Also the order of windows: "auto", or so many neighbouring pixels."""
+
+    order: Any = "auto"
 
 
 class ThresholdSettings(_Theory):
@@ -61,14 +73,18 @@ def _task(settings: Settings) -> Task:
     return task_of(settings["stimulus"], settings["labels"], settings["proportions"])
 
 
-class EffectiveFlow(AbstractWork):
-    """The paper's Eq. 5 from the starts that training has."""
+class AbstractFlow(AbstractWork):
+    """A flow from the starts that training has."""
 
-    name = "effective_flow"
     module = "localax.theory"
+    model: ClassVar[type[FlowSettings]]
+
+    @abc.abstractmethod
+    def flow(self, task: Task, w0: Any, settings: Settings) -> Trajectory:
+        """The flow of one setting from all its starts."""
 
     def checked(self, given):
-        return _validated(FlowSettings, self.name, given)
+        return _validated(self.model, self.name, given)
 
     def form(self, settings):
         built(SHELVES["init"], "init", settings["init"])
@@ -80,8 +96,7 @@ class EffectiveFlow(AbstractWork):
         for one in settings:
             task, start = _task(one), built(SHELVES["init"], "init", one["init"])
             w0 = start.weights(networks.seed_keys(np.asarray(seeds)), 1, task.shape, np.float32)
-            asked = {"times": one["times"], "amplifier": one["amplifier"], "rtol": one["rtol"]}
-            runs.append(theory.effective_flow(task, w0, **asked))
+            runs.append(self.flow(task, w0, one))
             progress(len(runs) / len(settings))
         weights, loss = (np.stack([getattr(run, name) for run in runs]) for name in ("weights", "loss"))
         whole = Trajectory(
@@ -105,6 +120,38 @@ class EffectiveFlow(AbstractWork):
 
     def cost(self, settings):
         return self.disk(settings)
+
+
+class EffectiveFlow(AbstractFlow):
+    """The paper's Eq. 5."""
+
+    name = "effective_flow"
+    model = EffectiveSettings
+
+    def flow(self, task, w0, settings):
+        asked = {name: settings[name] for name in ("times", "amplifier", "rtol")}
+        return theory.effective_flow(task, w0, **asked)
+
+
+class WindowFlow(AbstractFlow):
+    """The flow by windows, through localization."""
+
+    name = "window_flow"
+    model = WindowSettings
+
+    def checked(self, given):
+        settings = super().checked(given)
+        order = settings["order"]
+        if order != "auto" and not (type(order) is int and order >= 1):
+            raise setting_error("window_flow", "order", order, '"auto" or a whole number of pixels >= 1')
+        return settings
+
+    def flow(self, task, w0, settings):
+        asked = {name: settings[name] for name in ("times", "order", "rtol")}
+        return theory.window_flow(task, w0, **asked)
+
+    def splits_seeds(self, settings):
+        return settings["order"] != "auto"  # the first starts decide on the windows of all
 
 
 class Threshold(AbstractWork):

@@ -9,11 +9,11 @@ from ..._text import brief
 from .._unit import AbstractUnit, Files, surroundings
 from ._design import changed
 from ._experiment import Experiment
-from ._theory import EffectiveFlow, Threshold
+from ._theory import EffectiveFlow, Threshold, WindowFlow
 from ._train import Train
 from ._works import AbstractWork
 
-WORKS: dict[str, AbstractWork] = {work.name: work for work in (Train(), EffectiveFlow(), Threshold())}
+WORKS: dict[str, AbstractWork] = {work.name: work for work in (Train(), EffectiveFlow(), WindowFlow(), Threshold())}
 
 
 def work_of(what: str) -> AbstractWork:
@@ -29,7 +29,7 @@ def work_of(what: str) -> AbstractWork:
 
 @dataclass(frozen=True)
 class SweepUnit(AbstractUnit):
-    """Some settings of a sweep; :func:`sweep_unit` makes it.
+    """Some settings of a sweep; :func:`sweep_plan` makes it.
 
     ``what`` is repeated. ``base`` are the settings that stay, ``points`` those that vary, by dotted path, one table for
     each setting; ``seeds`` are their initialisations.
