@@ -13,9 +13,6 @@ from typing import Any
 OWN_SESSION: dict[str, Any] = {"creationflags": 0x200} if sys.platform == "win32" else {"start_new_session": True}
 """Options of ``subprocess`` for a process that Ctrl-C on the terminal does not reach."""
 
-BRIEF: dict[str, Any] = {"xla_backend_optimization_level": 1, "xla_cpu_use_fusion_emitters": False}
-"""What XLA is told of programs that run once, or briefly: they take half the time to compile."""
-
 
 def cores() -> int:
     """The processors that this process may use."""

@@ -16,7 +16,7 @@ import numpy as np
 from jax.core import Tracer
 
 from .._errors import SettingError, setting_error
-from .._system import BRIEF
+from .._math import BRIEF
 from .._types import Array, Float, Shaped
 from ..trajectory import Trajectory
 

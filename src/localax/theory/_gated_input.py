@@ -133,9 +133,9 @@ def _effective(stimulus: AbstractStimulus, w: Flat) -> Estimate:
 
 
 def _windows(stimulus: AbstractStimulus, w: Flat) -> Estimate:
-    from .windows import best_windows
+    from .windows import Windows
 
-    windows, errors = best_windows(stimulus, w)
+    windows, errors = Windows.best(stimulus, w.reshape(-1, *stimulus.shape))
     value = windows.mean_gated_input(w.reshape(-1, *stimulus.shape)).reshape(w.shape)
     spread = errors * np.linalg.norm(value, axis=1) / np.sqrt(w.shape[1])
     return Estimate(value, np.broadcast_to(spread[:, None], w.shape))

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from .._system import BRIEF
+from .._math import brief_jit
 from .._types import Array, Float, Int
 from ..networks import AbstractNetwork, Parameters
 from ..spec import Number
@@ -98,7 +98,7 @@ def _retarget(network: AbstractNetwork, task: Task) -> Callable | None:
     return task.target if network.outputs == 1 else None
 
 
-@eqx.filter_jit(compiler_options=BRIEF)
+@brief_jit
 def start(problem: Problem, parameters: Parameters, first: Any) -> State:
     """The state before step ``first``."""
     moments = problem.over_streams(jax.vmap(lambda r, p: problem.optimiser(r).init(p), (None, 0)), None, 0)
@@ -195,13 +195,13 @@ def _record(problem: Problem, parameters: Parameters, previous: Parameters) -> d
     return {"parameters": parameters, "records": every(problem.task, problem.probe, parameters, previous)}
 
 
-@eqx.filter_jit(compiler_options=BRIEF)
+@brief_jit
 def beginning(network: AbstractNetwork, weights: Array, seeds: Any) -> Parameters:
     """The parameters of every seed, from its first-layer weights."""
     return jax.vmap(network.parameters)(weights, readout_keys(seeds))
 
 
-@eqx.filter_jit(compiler_options=BRIEF)
+@brief_jit
 def draw_probe(batches: Batches, task: Task, data_seed: Any, n: int, swept_task: bool) -> tuple[Array, Array]:
     """A batch that is the same at every record, one for each task."""
     key = probe_key(data_seed)

@@ -15,12 +15,13 @@ from ... import theory
 from ..._progress import Update
 from ...analysis import align, ipr, peak
 from ...networks import Authors
-from ...outcome import Claim, Fields, Figure, Lines, Number, Rule, Table, as_measured
+from ...outcome import Claim, Expected, Fields, Figure, Lines, Number, Rule, Table, as_measured
 from ...spec import Setting
 from ...stimuli import Copula, Erf, Exponential, GeneralizedNormal, SquaredExponential, Task, Uniform
 from ...theory.steady import exact_growth_rates, window_growth_rates
 from ..experiment import AbstractExperiment, AbstractMeasured
 from ..toolkit.neuron import authors_start, neuron, orbit
+from ..toolkit.presets import by_preset
 from ..toolkit.seeds import seeds_from
 from ..toolkit.sources import DERIVED
 from ..toolkit.tasks import NARROW, SIZE, WIDE, binary, ising, kur, nlgp
@@ -38,8 +39,16 @@ RECORDS = 10
 """The last records of a run, over which the noise of its batches is averaged."""
 MARKS = np.array([0.0, 1.0, 5.0, 20.0, 100.0])
 """When f is looked at on spins."""
+NOT_QUITE = (
+    "Windows are chosen by the worst stage of the way, and need not be the best at its end; and part of the difference "
+    "on smooth laws is the noise of training, which moves the field where it rests."
+)
+LEFT_OUT = "the quick one leaves out NLGP(100) at (1, 3) and NLGP(0.5) at (0.3, 0.7)"
+ONE_OF_THREE = "the quick one has one of the three laws"
 PIXELS = 4
 """Of the windows on spins."""
+SHOWN = 6
+"""Laws in the picture of errors."""
 
 FINAL = Rule(
     "for sharp laws and short lengthscales the mean trained field is within {near:.0%} of the window flow's, up to a "
@@ -399,8 +408,18 @@ class Measured(AbstractMeasured):
     def claims(self) -> tuple[Claim, ...]:
         known = [case for case in self.cases if not case.other]
         return (
-            self._ends(FINAL, "sharp laws and short lengthscales", [case for case in known if not case.smooth]),
-            self._ends(SMOOTH, "smooth laws at long lengthscales", [case for case in known if case.smooth]),
+            self._ends(
+                FINAL,
+                "sharp laws and short lengthscales",
+                [case for case in known if not case.smooth],
+                by_preset(self.experiment, quick="holds in part", paper="does not hold", why=LEFT_OUT),
+            ),
+            self._ends(
+                SMOOTH,
+                "smooth laws at long lengthscales",
+                [case for case in known if case.smooth],
+                as_measured("holds in part"),
+            ),
             self._follows(),
             self._four(),
             self._peaks(),
@@ -417,7 +436,7 @@ class Measured(AbstractMeasured):
             f"{orbit(it.batch)}; the last {RECORDS} records averaged"
         )
 
-    def _ends(self, rule: Rule, which: str, cases: list[Case]) -> Claim:
+    def _ends(self, rule: Rule, which: str, cases: list[Case], expected: Expected) -> Claim:
         return rule.claim(
             f"For {which} the window flow ends where training ends.",
             source=SOURCE,
@@ -430,7 +449,8 @@ class Measured(AbstractMeasured):
             said="field {field_off:.2%} and IPR {ipr_off:.2%} off at the worst, beyond two standard errors (Eq. 5: "
             f"{{eq5_off:.0%}}); fields by law (Eq. 5): {'; '.join(case.shown for case in cases)}",
             basis=self._basis(),
-            expected=as_measured("holds"),
+            expected=expected,
+            reasons=dict.fromkeys(("holds in part", "does not hold"), NOT_QUITE),
         )
 
     def _follows(self) -> Claim:
@@ -444,7 +464,7 @@ class Measured(AbstractMeasured):
             numbers=[Number("worst", *max(worst, default=(None, None)))],
             said=f"{{worst:.2%}} at the worst; at t = {listed(self.cases[0].times, 'g')}: {shown}",
             basis="three starts, f against a sample of 32,768 with all shifts and signs",
-            expected=as_measured("holds"),
+            expected=as_measured("holds in part"),
         )
 
     def _four(self) -> Claim:
@@ -457,7 +477,7 @@ class Measured(AbstractMeasured):
             said=f"{{end:.1e}} off the attractor at the worst of {self.experiment.starts} starts; f off by "
             f"{listed(f, '.2%')} at t = {listed(MARKS, 'g')} (Eq. 5: {listed(self.spins.errors['Eq. 5'], '.1%')})",
             basis=f"{self.experiment.starts} starts, no samples",
-            expected=as_measured("holds"),
+            expected=as_measured("holds in part"),
         )
 
     def _peaks(self) -> Claim:
@@ -542,7 +562,9 @@ class Measured(AbstractMeasured):
             said=f"at most {{regret:.2f}} times the best of the candidates, fields {{field_off:.1%}} off beyond two "
             f"standard errors (Eq. 5 in brackets): {shown}",
             basis=f"{self._basis()}; f against a sample of 65,536 with all shifts and signs",
-            expected=as_measured("holds"),
+            expected=by_preset(
+                self.experiment, quick="holds", paper="holds in part", why="the quick one has one of three laws"
+            ),
         )
 
     # Figures and text -------------------------------------------------------------------------------------------------
@@ -603,8 +625,7 @@ def _fields(case: Case) -> Fields:
 
 
 def _along(cases: Sequence[Case]) -> Lines:
-    curves = {case.name: np.maximum(case.along, 1e-5) for case in cases}
-    return Lines(
-        "Windows, by law", cases[0].times + 0.1, curves, xlabel="time + 0.1", ylabel="error of f", logx=True,
-        logy=True,
-    )  # fmt: skip
+    shown = [case for case in cases if case.law != "Ising"][:SHOWN]
+    curves = {case.name: np.maximum(case.along, case.noise) for case in shown}
+    title = "Windows, by law, as far as the sample tells"
+    return Lines(title, cases[0].times + 0.1, curves, xlabel="time + 0.1", ylabel="error of f", logx=True, logy=True)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ... import theory
-from ...stimuli import Task
+from ...stimuli import NLGP, Kur, Task
 from ...trajectory import Trajectory
 
 SPINS = (2, 2, 2, 2)
@@ -22,6 +22,7 @@ def window_flow(task: Task, start: np.ndarray, times: Sequence[float] | np.ndarr
     law = task.stimuli[1]
     if law.ising_coupling() is not None:
         return theory.window_flow(task, start, times=times, order=theory.Windows(law, SPINS))
+    assert isinstance(law, NLGP | Kur)
     stride = max(round(float(law.lengthscale)), 1)
     windows = theory.Windows(law, NEAR if stride == 1 else APART, stride)
     return theory.window_flow(task, start, times=times, order=windows)

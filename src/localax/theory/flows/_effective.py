@@ -8,12 +8,11 @@ that a tight tolerance costs next to nothing: at N = 10^5 and lengthscales (1, 3
 from collections.abc import Sequence
 from typing import Any
 
-import equinox as eqx
 import jax
 import numpy as np
 
 from ..._errors import SettingError
-from ..._system import BRIEF
+from ..._math import brief_jit
 from ..._types import Array, Float
 from ...spec import Number, description
 from ...stimuli import Task
@@ -92,7 +91,7 @@ def solve_effective(
     return np.asarray(weights), np.asarray(loss), np.asarray(steps)
 
 
-@eqx.filter_jit(compiler_options=BRIEF)
+@brief_jit
 def _solve(field: Any, start: Any, times: Any, rtol: Any, atol: Any, solver: Any):
     def single(w: Float[Array, "*pixels"]):
         path = integrate(field, w, times, rtol, atol, solver=solver)

@@ -81,7 +81,7 @@ class EffectiveField(eqx.Module):
         return jnp.asarray(self.offset) - jnp.vdot(w, self._drive(w, images)) + jnp.vdot(w, square) / 2
 
     def _images(self, w: Field) -> Float[Array, "classes *pixels"]:
-        return self.products(w.reshape(1, -1))[:, 0].reshape(-1, *w.shape)
+        return jnp.asarray(self.products(w.reshape(1, -1)))[:, 0].reshape(-1, *w.shape)
 
     def _drive(self, w: Field, images: Float[Array, "classes *pixels"]) -> Field:
         return sum((drive(w, images[drive.index]) for drive in self.drives), start=jnp.zeros_like(w))

@@ -20,7 +20,7 @@ from ...trajectory import Trajectory
 from .._checks import checked_start, checked_times
 from .._float64 import in_float64
 from .._products import AbstractProducts
-from ..windows import AbstractClosure, AbstractGateModel, Orbits, Windows, choose_windows, named, second_moments
+from ..windows import AbstractClosure, AbstractGateModel, Orbits, Windows, second_moments
 from ._effective import solve_effective
 from ._solver import refuse_endless
 
@@ -117,8 +117,8 @@ def window_flow(
     weights, loss, steps = solve_effective(field, start, instants, rtol, atol, asker="window_flow")
     settings = {
         "flow": "windows", "task": description(task), "w0": description(start), "times": description(instants),
-        "order": [named(model) for model in models], "error": errors, "rtol": rtol, "atol": atol,
-        "steps": steps.tolist(),
+        "order": [None if model is None else model.described() for model in models], "error": errors, "rtol": rtol,
+        "atol": atol, "steps": steps.tolist(),
     }  # fmt: skip
     return Trajectory(instants, weights[:, :, None], loss=loss, settings=settings, pixel_ndim=len(task.shape))
 
@@ -135,7 +135,7 @@ def _models(task: Any, order: Any, start: Any, asker: str) -> tuple[Models, list
     """A model for every class that needs one, and how good each is where that was measured."""
     _checked_task(asker, task)
     if isinstance(order, str) and order == "auto":
-        choice = choose_windows(task, w0=start)
+        choice = Windows.choose(task, w0=start)
         return choice.models, [entry["error"] for entry in choice.summary()]
     needed = [
         not s.sign_symmetric or bool(label) for s, label in zip(task.stimuli, np.asarray(task.labels), strict=True)
@@ -143,7 +143,7 @@ def _models(task: Any, order: Any, start: Any, asker: str) -> tuple[Models, list
     if isinstance(order, int | np.integer) and not isinstance(order, bool) and order >= 1:
         levels = (2,) * int(order)
         return tuple(Windows(s, levels) if n else None for s, n in zip(task.stimuli, needed, strict=True)), None
-    given = list(order) if isinstance(order, list | tuple) else [order if n else None for n in needed]
+    given: list[Any] = list(order) if isinstance(order, list | tuple) else [order if n else None for n in needed]
     right = len(given) == len(needed) and all(
         _fits(g, s, n) for g, s, n in zip(given, task.stimuli, needed, strict=True)
     )

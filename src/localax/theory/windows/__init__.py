@@ -1,9 +1,10 @@
 """Windows: E ReLU<w,X> through localization, by windows of pixels whose cells are exact, the rest Gaussian."""
 
-from ._choice import Candidate, Choice, best_windows, choose_windows, named
+from ._choice import Candidate, Choice
 from ._closure import AbstractClosure, WindowSum
-from ._reference import Orbits
-from ._windows import AbstractGateModel, Windows, second_moments, whole_ring
+from ._model import AbstractGateModel
+from ._orbits import Orbits
+from ._windows import Windows, second_moments, whole_ring
 
 __all__ = [
     "AbstractClosure",
@@ -13,9 +14,6 @@ __all__ = [
     "Orbits",
     "WindowSum",
     "Windows",
-    "best_windows",
-    "choose_windows",
-    "named",
     "second_moments",
     "whole_ring",
 ]

@@ -11,7 +11,7 @@ independent, far pairs add what windows miss.
 
 import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,11 +21,14 @@ from ..._errors import setting_error
 from ..._types import Float
 from ...stimuli import AbstractStimulus, Task
 from .._checks import checked_start
-from .._float64 import in_float64
-from ._reference import Orbits, reference
-from ._tables import Tables
-from ._windows import AbstractGateModel, Windows, gated_inputs, tables_of
+from ._closure import gated_inputs
+from ._model import AbstractGateModel
+from ._orbits import Orbits
+from ._reference import reference
+from ._tables import Tables, tables_of
 
+Make = Callable[..., Any]
+"""The class ``Windows``, which rests on this file."""
 GOOD = 0.02
 """An error of f up to which windows are called good."""
 CLOSE = 1.1
@@ -43,7 +46,11 @@ SHORT = 0.5
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """Windows that were tried, as arguments of ``Windows``, their ``cells``, and the ``error`` of f along the pilot."""
+    """Windows that were tried.
+
+    ``levels``, ``stride``, ``far_pairs``, ``shares``: as arguments of ``Windows``. ``cells``: how many they have.
+    ``error``: of f, at the worst time of the pilot.
+    """
 
     levels: tuple[int, ...]
     stride: int | tuple[int, ...]
@@ -79,39 +86,21 @@ class Choice:
     def summary(self) -> list[dict[str, Any]]:
         """The chosen models and their errors as plain data, one entry a class."""
         return [
-            {"model": named(model), "error": None if model is None else float(error)}
+            {"model": None if model is None else model.described(), "error": None if model is None else float(error)}
             for model, error in zip(self.models, self.errors, strict=True)
         ]
 
 
-def named(model: AbstractGateModel | None) -> dict[str, Any] | None:
-    """A model's settings as plain data."""
-    if isinstance(model, Windows):
-        stride = list(model.stride) if isinstance(model.stride, tuple) else model.stride
-        return {
-            "kind": "Windows",
-            "levels": list(model.levels),
-            "stride": stride,
-            "far_pairs": model.far_pairs,
-            "shares": list(model.shares),
-        }
-    return {"kind": "Orbits", "samples": model.samples, "seed": model.seed} if isinstance(model, Orbits) else None
-
-
-@in_float64
-def choose_windows(task: Task, *, w0: Any = None, samples: int = 2**16) -> Choice:
-    """The windows for each class of a **task** whose f is nearest to the truth along a pilot flow.
-
-    **w0**: starts of the pilot, of which three are taken; by default random ones. **samples**: how many the truth is
-    measured with where it is not exact. Warns where nothing comes within 2%.
-    """
+def chosen_windows(make: Make, task: Task, w0: Any, samples: int) -> Choice:
+    """What ``Windows.choose`` gives; ``make`` is that class."""
     if not isinstance(task, Task) or task.labels is None:
-        raise setting_error("choose_windows", "task", task, "a Task with one label per class")
+        raise setting_error("Windows.choose", "task", task, "a Task with one label per class")
     fields = _pilot(task, _starts(task, w0))
     flat = fields.reshape(-1, fields.shape[-1])
     needed = [not task.sign_symmetric or label != 0 for label in np.asarray(task.labels)]
     found = [
-        _best(s, flat, samples, len(TIMES)) if need else None for s, need in zip(task.stimuli, needed, strict=True)
+        best_windows(make, s, flat, samples, len(TIMES)) if need else None
+        for s, need in zip(task.stimuli, needed, strict=True)
     ]
     along = [np.full(len(TIMES), np.nan) if f is None else _rms(f.errors.reshape(fields.shape[:2]), 1) for f in found]
     choice = Choice(
@@ -138,32 +127,25 @@ def _rms(errors: np.ndarray, axis: int | None = None) -> Any:
     return np.sqrt(np.mean(errors**2, axis=axis))
 
 
-def best_windows(
-    stimulus: AbstractStimulus, fields: Float[np.ndarray, "fields n"], samples: int = 2**16
-) -> tuple[Windows, Float[np.ndarray, " fields"]]:
-    """The candidate whose f is best at given ``fields`` (pixels flattened), and its relative error at each of them.
-
-    ``samples``: as in :func:`choose_windows`.
-    """
-    found = _best(stimulus, fields, samples, 1)
-    return found.model, found.errors
-
-
 @dataclass(frozen=True, eq=False)
-class _Found:
-    model: Windows
+class Found:
+    """The best of all candidates for one class."""
+
+    model: Any
     errors: np.ndarray
     noise: float
     candidates: tuple[Candidate, ...]
 
 
-def _best(stimulus: AbstractStimulus, fields: Float[np.ndarray, "fields n"], samples: int, stages: int) -> _Found:
+def best_windows(
+    make: Make, stimulus: AbstractStimulus, fields: Float[np.ndarray, "fields n"], samples: int, stages: int
+) -> Found:
     """Every candidate of one class measured, and the one of fewest cells among those that are about the best."""
     truth, tables = reference(stimulus, samples), tables_of(stimulus)
     parts = truth.parts(fields)
-    tried: list[tuple[Candidate, Windows, np.ndarray]] = []
+    tried: list[tuple[Candidate, Any, np.ndarray]] = []
     for settings in candidates(stimulus):
-        windows = _fitted(stimulus, settings, tables, fields, parts.mean(0))
+        windows = _fitted(make, stimulus, settings, tables, fields, parts.mean(0))
         errors = truth.error(parts, gated_inputs(windows.closure, fields)).value
         about = Candidate(**settings, shares=windows.shares, cells=windows.cells, error=_worst(errors, stages))
         tried.append((about, windows, errors))
@@ -171,20 +153,22 @@ def _best(stimulus: AbstractStimulus, fields: Float[np.ndarray, "fields n"], sam
     close = [one for one in tried if one[0].error <= CLOSE * least + 1e-6]
     _, model, errors = min(close, key=lambda one: one[0].cells)
     noise = truth.error(parts, parts.mean(0)).standard_error
-    return _Found(model, errors, float(_rms(noise)), tuple(candidate for candidate, _, _ in tried))
+    return Found(model, errors, float(_rms(noise)), tuple(candidate for candidate, _, _ in tried))
 
 
-def _fitted(stimulus: AbstractStimulus, settings: dict[str, Any], tables: Tables, fields: Any, truth: Any) -> Windows:
+def _fitted(
+    make: Make, stimulus: AbstractStimulus, settings: dict[str, Any], tables: Tables, fields: Any, truth: Any
+) -> Any:
     """Windows as asked for; of several strides, mixed with the shares that bring f nearest to the truth."""
     strides = settings["stride"]
     if not isinstance(strides, tuple):
-        return Windows(stimulus, **settings, tables=tables)
-    alone = [Windows(stimulus, **{**settings, "stride": stride}, tables=tables) for stride in strides]
+        return make(stimulus, **settings, tables=tables)
+    alone = [make(stimulus, **{**settings, "stride": stride}, tables=tables) for stride in strides]
     length = np.linalg.norm(truth, axis=1, keepdims=True)
     first, *others = (gated_inputs(windows.closure, fields) / length for windows in alone)
     slopes = np.stack([(other - first).ravel() for other in others], axis=1)
     rest = np.linalg.lstsq(slopes, (truth / length - first).ravel(), rcond=1e-6)[0]
-    return Windows(stimulus, **settings, shares=(1 - float(rest.sum()), *rest.tolist()), tables=tables)
+    return make(stimulus, **settings, shares=(1 - float(rest.sum()), *rest.tolist()), tables=tables)
 
 
 def candidates(stimulus: AbstractStimulus) -> Iterator[dict[str, Any]]:
@@ -261,7 +245,7 @@ def _starts(task: Task, w0: Any) -> Float[np.ndarray, "starts n"]:
     size = math.prod(task.shape)
     if w0 is None:
         return np.random.default_rng(0).normal(size=(STARTS, size)) * 0.04 / math.sqrt(size)
-    return checked_start("choose_windows", w0, task.shape).reshape(-1, size)[:STARTS]
+    return checked_start("Windows.choose", w0, task.shape).reshape(-1, size)[:STARTS]
 
 
 def _pilot(task: Task, starts: Float[np.ndarray, "starts n"]) -> Float[np.ndarray, "time starts n"]:
@@ -276,7 +260,7 @@ def _pilot(task: Task, starts: Float[np.ndarray, "starts n"]) -> Float[np.ndarra
     def push(w: np.ndarray) -> np.ndarray:
         """Everything of dw/dt but the linear decay, which is all of it that a symmetric class of label 0 adds."""
         if task.sign_symmetric:
-            return sum(2 * p * y * mean.gradients(w)[0] for p, y, mean in seen_by if y)
+            return sum((2 * p * y * mean.gradients(w)[0] for p, y, mean in seen_by if y), start=np.zeros_like(w))
         both = [(p, y, *mean.gradients(w)) for p, y, mean in seen_by]
         return second @ w + sum(2 * p * (y * first - square) for p, y, first, square in both)
 

@@ -38,11 +38,11 @@ class AbstractClosure(eqx.Module):
 
     @abc.abstractmethod
     def moments(self, w: Field) -> tuple[Number, Number]:
-        """E ReLU<w,X> and E ReLU<w,X>^2/2."""
+        """E ReLU<w,X> and E ReLU<w,X>^2/2 at a field ``w``."""
 
     @abc.abstractmethod
     def gradients(self, w: Field) -> tuple[Field, Field]:
-        """The gradients of both: f(w) = E[1(<w,X> >= 0) X], and E[ReLU<w,X> X]."""
+        """The gradients of both at ``w``: f(w) = E[1(<w,X> >= 0) X], and E[ReLU<w,X> X]."""
 
 
 class Term(eqx.Module):
@@ -85,7 +85,11 @@ class _Cells(NamedTuple):
 
 
 class WindowSum(AbstractClosure):
-    """The sum over all windows. ``products``: w to E[X X'] w. ``factor``: X is so many times what tables are of."""
+    """The sum over all windows.
+
+    ``terms``: windows by their form, the last of them none at all. ``products``: w to E[X X'] w. ``factor``: X is so
+    many times what tables are of. ``symmetric``: whether X has the law of -X.
+    """
 
     terms: tuple[Term, ...]
     products: AbstractProducts
@@ -146,3 +150,8 @@ def xp_of(x: Any) -> Any:
 
 def _erf(x: Any) -> Any:
     return jax.scipy.special.erf(x) if isinstance(x, jax.Array) else scipy.special.erf(x)
+
+
+def gated_inputs(closure: AbstractClosure, w: Float[np.ndarray, "fields n"]) -> Float[np.ndarray, "fields n"]:
+    """f of many fields, one after the other, by numpy."""
+    return np.stack([closure.gradients(one)[0] for one in w])

@@ -9,15 +9,12 @@ import numpy as np
 import scipy
 
 from ..._types import Array, Float, Leaf
-from ...spec import checked_count
-from ...stimuli import AbstractCopula, AbstractStimulus, checked_stimulus
+from ...stimuli import AbstractCopula, AbstractStimulus
 from .._estimate import Estimate
-from .._float64 import in_float64
 from .._input_gates import exact_gate
 from .._transfer import AbstractGate
-from ._closure import AbstractClosure, Field, Number, xp_of
+from ._closure import AbstractClosure, Field, Number, gated_inputs, xp_of
 from ._tables import samples
-from ._windows import AbstractGateModel, gated_inputs
 
 Sums = Float[Array, "samples shifts"] | Float[np.ndarray, "samples shifts"]
 EXACT = 1e-3
@@ -61,25 +58,6 @@ class OrbitMean(AbstractClosure):
         return xp_of(seen).take_along_axis(seen, self.back, axis=0).sum(1)
 
 
-class Orbits(AbstractGateModel):
-    """A sample in place of the law: **samples** draws, with all shifts and both signs where the law has these.
-
-    Of Gaussian copulas Sobol's points, of data of one's own the data themselves, of other laws draws with **seed**. Its
-    f is what a network trained on just these samples would follow; it has no closure error, and the noise of a sample.
-    """
-
-    stimulus: AbstractStimulus
-    samples: int = eqx.field(static=True)
-    seed: int = eqx.field(static=True)
-    closure: OrbitMean
-
-    @in_float64
-    def __init__(self, stimulus: AbstractStimulus, samples: int = 4096, seed: int = 0):
-        self.stimulus, self.samples = checked_stimulus(Orbits, stimulus), checked_count(Orbits, samples, HALVES)
-        self.seed = seed
-        self.closure = orbit_mean(stimulus, _representatives(stimulus, self.samples, seed))
-
-
 def orbit_mean(stimulus: AbstractStimulus, x: Float[np.ndarray, "n pixels"]) -> OrbitMean:
     """The mean over the orbits of samples ``x`` of a ``stimulus``."""
     second = x.T @ x / len(x) if stimulus.sign_symmetric else None
@@ -88,14 +66,14 @@ def orbit_mean(stimulus: AbstractStimulus, x: Float[np.ndarray, "n pixels"]) -> 
     place = np.indices(stimulus.shape).reshape(len(stimulus.shape), -1)
     sides = np.array(stimulus.shape)[:, None, None]
     moved = (place[:, :, None] + sign * place[:, None, :] for sign in (1, -1))
-    there, back = (np.ravel_multi_index(tuple(at % sides), stimulus.shape) for at in moved)
+    there, back = (np.asarray(np.ravel_multi_index(tuple(at % sides), stimulus.shape)) for at in moved)
     if second is not None:
         row = np.take_along_axis(second, there, axis=0).mean(1)  # E X_(i+j) X_j over all places j
         second = row[back]
     return OrbitMean(x, there, back, second)
 
 
-def _representatives(stimulus: AbstractStimulus, count: int, seed: int) -> Float[np.ndarray, "n pixels"]:
+def representatives(stimulus: AbstractStimulus, count: int, seed: int) -> Float[np.ndarray, "n pixels"]:
     """Samples that stand for a law: of copulas Sobol's points along the largest directions of the latent field
     first."""
     if not isinstance(stimulus, AbstractCopula):
@@ -164,5 +142,5 @@ def reference(stimulus: AbstractStimulus, count: int = 2**16) -> AbstractReferen
     if gate is not None:
         return ExactReference(gate)
     size = count // HALVES
-    parts = (_representatives(stimulus, size, 1 + part) for part in range(HALVES))
+    parts = (representatives(stimulus, size, 1 + part) for part in range(HALVES))
     return SampledReference(tuple(orbit_mean(stimulus, x) for x in parts))

@@ -208,7 +208,7 @@ def _mirrored(
     """The mean with the same seen from the window's other end, which a Gaussian field cannot tell apart."""
     there = np.indices(shape).reshape(len(shape), -1)
     last = np.array(np.unravel_index(offsets[-1], shape))[:, None]
-    turned = np.ravel_multi_index(tuple((last - there) % np.array(shape)[:, None]), shape)
+    turned = np.asarray(np.ravel_multi_index(tuple((last - there) % np.array(shape)[:, None]), shape))
     place = {tuple(cell): i for i, cell in enumerate(cells.tolist())}
     order = np.array([offsets.index(turned[o]) for o in offsets])
     other = np.array([place[tuple(cell)] for cell in cells[:, order].tolist()])
@@ -252,3 +252,8 @@ def _sorted(x: np.ndarray, pixels: Offsets, edges: np.ndarray) -> tuple[np.ndarr
     size = base ** len(pixels)
     which = scipy.sparse.csr_matrix((np.ones(len(x)), (cell, np.arange(len(x)))), shape=(size, len(x)))
     return np.bincount(cell, minlength=size).astype(float), which @ x
+
+
+def tables_of(stimulus: AbstractStimulus) -> Tables:
+    """The tables of a stimulus, or of what it is a multiple of."""
+    return Tables(stimulus.multiple_of()[0])

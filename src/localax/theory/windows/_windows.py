@@ -9,17 +9,17 @@ import equinox as eqx
 import numpy as np
 
 from ..._errors import setting_error
-from ..._text import readable
 from ..._types import Float
 from ...spec import finite_array
 from ...stimuli import AbstractStimulus, Task, checked_stimulus
 from .._checks import checked_fields
-from .._estimate import Estimate
 from .._float64 import in_float64
 from .._products import DENSE, AbstractProducts, FourierProducts, MatrixProducts
-from ._closure import AbstractClosure, Term, WindowSum
+from ._choice import Choice, best_windows, chosen_windows
+from ._closure import Term, WindowSum
 from ._forms import Form, far_pairs, forms
-from ._tables import Table, Tables
+from ._model import AbstractGateModel
+from ._tables import Table, Tables, tables_of
 
 CELLS = 4096
 """The most cells that a window may have."""
@@ -31,44 +31,8 @@ NUMBERS = 2**27
 """The most numbers in the tables of data that are not the same everywhere: 1 GB."""
 
 
-class AbstractGateModel(eqx.Module):
-    """A stimulus and a closure for what a ReLU neuron sees of it."""
-
-    __repr__ = readable
-
-    stimulus: eqx.AbstractVar[AbstractStimulus]
-    closure: eqx.AbstractVar[AbstractClosure]
-
-    @in_float64
-    def mean_gated_input(self, w: Any) -> Float[np.ndarray, "..."]:
-        """f(w) = E[1(<w,X> >= 0) X] at one field **w** (*pixels) or many (..., *pixels)."""
-        fields = checked_fields(type(self).__name__, w, self.stimulus.shape)
-        flat = fields.reshape(-1, math.prod(self.stimulus.shape))
-        return gated_inputs(self.closure, flat).reshape(fields.shape)
-
-    @in_float64
-    def error(self, w: Any) -> Estimate:
-        """The error of f relative to its length, with a standard error, at one field **w** (*pixels) or many.
-
-        Against the exact f where there is one, else against a sample of 65,536 with all its shifts and both signs.
-        """
-        from ._reference import reference
-
-        fields = checked_fields(type(self).__name__, w, self.stimulus.shape)
-        flat = fields.reshape(-1, math.prod(self.stimulus.shape))
-        truth = reference(self.stimulus)
-        found = truth.error(truth.parts(flat), gated_inputs(self.closure, flat))
-        lead = fields.shape[: fields.ndim - len(self.stimulus.shape)]
-        return Estimate(found.value.reshape(lead), found.standard_error.reshape(lead))
-
-
-def gated_inputs(closure: AbstractClosure, w: Float[np.ndarray, "fields n"]) -> Float[np.ndarray, "fields n"]:
-    """f of many fields, one after the other, by numpy."""
-    return np.stack([closure.gradients(one)[0] for one in w])
-
-
 class Windows(AbstractGateModel):
-    """Tables of windows of one stimulus, made once: f(w), E ReLU<w,X> and E ReLU^2 follow for every w.
+    """Tables of windows of one **stimulus**, made once: f(w), E ReLU<w,X> and E ReLU^2 follow for every w.
 
     **levels**: levels a pixel for windows of 1, 2, 3, ... pixels: (32, 16) are pixels in 32 levels and pairs in 16,
     (2, 2, 2, 2) the signs of four pixels, () no window at all, the linear amplifier. On a torus the second entry is
@@ -113,15 +77,33 @@ class Windows(AbstractGateModel):
         terms = self.closure.terms[:-1]
         return sum(int(np.prod(t.chance.shape)) if t.back is not None else t.chance.shape[1] for t in terms)
 
-    @staticmethod
-    def choose(task: Task, **options: Any) -> Any:
-        """The windows that follow a **task** best, with how well each candidate does: see :func:`choose_windows`.
+    def described(self) -> dict[str, Any]:
+        stride = list(self.stride) if isinstance(self.stride, tuple) else self.stride
+        mixed = {"stride": stride, "shares": list(self.shares)}
+        return {"kind": "Windows", "levels": list(self.levels), **mixed, "far_pairs": self.far_pairs}
 
-        **options**: as there.
+    @classmethod
+    @in_float64
+    def choose(cls, task: Task, *, w0: Any = None, samples: int = 2**16) -> Choice:
+        """The windows for each class of a **task** whose f is nearest to the truth along a pilot flow.
+
+        **w0**: starts of the pilot, of which three are taken; by default random ones. **samples**: how many the truth
+        is measured with where it is not exact. Warns where nothing comes within 2%.
         """
-        from ._choice import choose_windows
+        return chosen_windows(cls, task, w0, samples)
 
-        return choose_windows(task, **options)
+    @classmethod
+    @in_float64
+    def best(
+        cls, stimulus: AbstractStimulus, w: Any, *, samples: int = 2**16
+    ) -> tuple["Windows", Float[np.ndarray, "..."]]:
+        """The windows whose f is best at given fields **w** (..., *pixels), and its relative error at each of them.
+
+        **stimulus**: the law. **samples**: as in :meth:`choose`.
+        """
+        fields = checked_fields("Windows.best", w, stimulus.shape)
+        found = best_windows(cls, stimulus, fields.reshape(-1, math.prod(stimulus.shape)), samples, 1)
+        return found.model, found.errors.reshape(fields.shape[: fields.ndim - len(stimulus.shape)])
 
 
 def _checked_strides(stride: Any, shares: Any) -> tuple[tuple[int, ...], tuple[float, ...]]:
@@ -172,11 +154,6 @@ def _whole(name: str, value: Any, least: int, expected: str | None = None) -> in
 # From tables to terms -------------------------------------------------------------------------------------------------
 
 
-def tables_of(stimulus: AbstractStimulus) -> Tables:
-    """The tables of a stimulus, or of what it is a multiple of."""
-    return Tables(stimulus.multiple_of()[0])
-
-
 def _window_sum(
     stimulus: AbstractStimulus, tables: Tables, levels: tuple[int, ...], shares: dict[int, float], far: bool
 ) -> WindowSum:
@@ -193,7 +170,10 @@ def _window_sum(
 
 
 def whole_ring(stimulus: AbstractStimulus, levels: int) -> WindowSum:
-    """One window that is the whole ring, counted once: exact, where ``levels`` are as many as a pixel has values."""
+    """One window that is the whole ring of a ``stimulus``, counted once.
+
+    Exact, where ``levels`` are as many as a pixel has values.
+    """
     size = math.prod(stimulus.shape)
     form = Form(tuple(range(size)), levels, np.arange(size), np.full(size, 1 / size))
     return _together(stimulus, [_term(Tables(stimulus), form)], 1.0)
@@ -222,7 +202,8 @@ def _moved(found: Table, count: np.ndarray, shape: tuple[int, ...]) -> Term:
     sides = np.array(shape)[:, None, None]
     offset = np.array(np.unravel_index(column, shape))[:, :, None]
     place = np.array(np.unravel_index(np.arange(size), shape))[:, None, :]
-    there, back = (np.ravel_multi_index(tuple(at % sides), shape) for at in (place + offset, place - offset))
+    both = (place + offset, place - offset)
+    there, back = (np.asarray(np.ravel_multi_index(tuple(at % sides), shape)) for at in both)
     return Term(count, found.chance, found.means[:, :, column], there, back)
 
 
@@ -249,7 +230,7 @@ def _no_window(stimulus: AbstractStimulus, terms: list[Term]) -> Term:
 
 
 def second_moments(stimulus: AbstractStimulus) -> AbstractProducts:
-    """The products with E[X X']."""
+    """The products with E[X X'] of a ``stimulus``."""
     mean = np.zeros(stimulus.shape) if stimulus.sign_symmetric else np.asarray(stimulus.mean(), float)
     if mean.size <= DENSE or not stimulus.shift_invariant:
         return MatrixProducts((stimulus.covariance_matrix() + np.outer(mean, mean))[None])
