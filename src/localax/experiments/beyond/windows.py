@@ -44,7 +44,6 @@ NOT_QUITE = (
     "on smooth laws is the noise of training, which moves the field where it rests."
 )
 LEFT_OUT = "the quick one leaves out NLGP(100) at (1, 3) and NLGP(0.5) at (0.3, 0.7)"
-ONE_OF_THREE = "the quick one has one of the three laws"
 PIXELS = 4
 """Of the windows on spins."""
 SHOWN = 6
