@@ -37,7 +37,7 @@ FEW = 8
 """Initialisations on a larger ring."""
 RECORDS = 10
 """The last records of a run, over which the noise of its batches is averaged."""
-MARKS = np.array([0.0, 1.0, 5.0, 20.0, 100.0])
+MARKS = (0.0, 1.0, 5.0, 20.0, 100.0)
 """When f is looked at on spins."""
 NOT_QUITE = (
     "Windows are chosen by the worst stage of the way, and need not be the best at its end; and part of the difference "
@@ -580,7 +580,7 @@ class Measured(AbstractMeasured):
     def _by_pixels(self) -> Lines:
         shown = {name if isinstance(name, str) else f"{name} pixels": e for name, e in self.spins.errors.items()}
         return Lines(
-            "Ising: windows of 1 to 6 pixels", MARKS + 0.1, shown, xlabel="time + 0.1", ylabel="error of f",
+            "Ising: windows of 1 to 6 pixels", np.array(MARKS) + 0.1, shown, xlabel="time + 0.1", ylabel="error of f",
             logx=True, logy=True,
         )  # fmt: skip
 
