@@ -49,11 +49,20 @@ PIXELS = 4
 SHOWN = 6
 """Laws in the picture of errors."""
 
+
+def _near(n: Any, t: Any) -> bool:
+    return max(n.field_off, n.ipr_off) <= t.near
+
+
+def _not_far(n: Any, t: Any) -> bool:
+    return max(n.field_off, n.ipr_off) <= t.far
+
+
 FINAL = Rule(
     "for sharp laws and short lengthscales the mean trained field is within {near:.0%} of the window flow's, up to a "
     "shift, relative to its length and less two standard errors, and its IPR too, for each law; in part: {far:.0%}",
-    lambda n, t: max(n.field_off, n.ipr_off) <= t.near,
-    partly=lambda n, t: max(n.field_off, n.ipr_off) <= t.far,
+    _near,
+    partly=_not_far,
     thresholds={"near": 0.01, "far": 0.03},
     holds={"field_off": 0.006, "ipr_off": 0.004},
     part={"field_off": 0.02, "ipr_off": 0.004},
@@ -62,8 +71,8 @@ FINAL = Rule(
 SMOOTH = Rule(
     "for smooth laws at long lengthscales the mean trained field is within {near:.0%} of the window flow's, up to a "
     "shift, relative to its length and less two standard errors, and its IPR too, for each law; in part: {far:.0%}",
-    lambda n, t: max(n.field_off, n.ipr_off) <= t.near,
-    partly=lambda n, t: max(n.field_off, n.ipr_off) <= t.far,
+    _near,
+    partly=_not_far,
     thresholds={"near": 0.02, "far": 0.05},
     holds={"field_off": 0.015, "ipr_off": 0.01},
     part={"field_off": 0.03, "ipr_off": 0.01},
