@@ -7,6 +7,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -318,3 +319,46 @@ def test_a_broken_settings_file_is_named(tmp_path):
 
 def test_an_unknown_benchmark_is_refused():
     assert "reproduce, start, stimuli, sweeps, theory, train" in said(localax("bench", "nothing"))
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("reproduc",), "no such command 'reproduc'. Did you mean 'reproduce'? (see: localax --help)"),
+        (("reproduce", "--sumary", "x"), "--summary) (see: localax reproduce --help)"),
+        (("sweep",), "missing argument 'FILE.toml' (see: localax sweep --help)"),
+        (("stimuli", "--size", "3"), "greater than or equal to 20"),
+    ],
+)
+def test_words_that_no_command_knows_are_refused_in_one_line(words, expected):
+    assert expected in said(localax(*words))
+
+
+def test_no_words_at_all_show_the_commands():
+    assert "Usage: localax" in " ".join(localax().stdout.split())
+
+
+def test_cite_agrees_with_the_file_that_repositories_read():
+    file = (Path(lx.__file__).parents[2] / "CITATION.cff").read_text()
+    both = json.loads(localax("cite", "--json").stdout)
+    assert all(entry in localax("cite").stdout for entry in both.values())
+    assert f"version: {lx.__version__}\n" in file
+    assert f"version = {{{lx.__version__}}}" in both["software"]
+    named = re.findall(r'(?:title|name|family-names|given-names|volume|year): "?([^"\n]+)"?', file)
+    assert len(named) == 12
+    assert [word for word in named if word not in both["paper"] + both["software"]] == []
+
+
+def test_doctor_finds_what_works_and_what_does_not(tmp_path, monkeypatch):
+    monkeypatch.setenv("NPROC", "1")
+    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path / "cache"))
+    done = localax("doctor", "--json", "--store", str(tmp_path / "store"))
+    found = {row["name"]: row for row in json.loads(done.stdout)}
+    assert done.returncode == 0
+    assert lx.__version__ in found["versions"]["said"]
+    assert found["store"]["said"].endswith("0 results")
+    assert not (tmp_path / "store").exists()  # it looks, and leaves nothing
+    (tmp_path / "cache").write_text("a file in its place")
+    done = localax("doctor", folder=tmp_path)
+    assert done.returncode == 1
+    assert "TROUBLE cache" in done.stdout

@@ -10,7 +10,7 @@ import typer
 from ._options import Folder, Fresh, Json, On, OutOrNone, Set
 
 if TYPE_CHECKING:
-    from .runner import SweepPlan, Swept
+    from ..runner import SweepPlan, Swept
 
 
 def sweep(
@@ -29,7 +29,7 @@ def sweep(
     The result is sweep.nc in the folder --out. What is stored already is not run again, so the same command goes on
     after any interruption. The exit code is 1 if a network diverged or a unit failed.
     """
-    from . import runner
+    from .. import runner
 
     plan = runner.sweep_plan(file, set_ or [])
     if dry_run:
@@ -46,7 +46,7 @@ def sweep(
 
 def _say_plan(plan: "SweepPlan", as_json: bool) -> None:
     """Units, batches, time and disk."""
-    from ._system import cores
+    from .._system import cores
 
     seconds, disk = plan.seconds(), plan.disk()
     sizes = [piece.networks for piece in plan.pieces]
@@ -93,9 +93,9 @@ def plot(
     With a measured --y there is a curve for each value of the setting --color. With two settings, --color says what
     is measured. Both are means over seeds and units at the last record.
     """
-    from . import runner
-    from ._notebook import Plot
-    from .spec import set_pairs
+    from .. import runner
+    from .._notebook import Plot
+    from ..spec import set_pairs
 
     path = source / "sweep.nc" if source.is_dir() else source
     fixed = {".".join(name): value for name, value in set_pairs(at or [])}
