@@ -7,7 +7,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 project = html_title = "Localax"
 author = "The Localax developers"
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "mathml", "rooms"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "mathml", "rooms"]
 exclude_patterns = ["_build"]
 myst_enable_extensions = ["dollarmath", "amsmath"]
 
@@ -20,6 +20,12 @@ autosummary_generate = False
 add_module_names = False
 default_role = "py:obj"
 nitpicky = True  # a link that leads nowhere is a mistake
+
+# Tutorials run when the pages are built, once as long as they do not change; what fails or hangs is a mistake.
+nb_execution_mode = "cache"
+nb_execution_timeout = 180
+nb_execution_raise_on_error = True
+nb_merge_streams = True
 
 html_theme = "pydata_sphinx_theme"
 html_theme_options = {"header_links_before_dropdown": 6}
