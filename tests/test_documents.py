@@ -1,7 +1,7 @@
 """Code in documents runs, and prints what is written below it.
 
-A block of Python may be followed by one of ``text``, which holds what it prints; what the page leaves out for brevity stands
-in a comment that says ``invisible-code-block``. Tutorials run when the pages are built.
+A block of Python may be followed by one of ``text``, which holds what it prints; what the page leaves out for brevity
+stands in a comment that says ``invisible-code-block``. Tutorials run when the pages are built.
 """
 
 import contextlib
@@ -44,9 +44,8 @@ def agrees(written: str, printed: str) -> bool:
     """The same words, and numbers as near as their last digit says."""
     texts, numbers = zip(*((NUMBER.split(t), NUMBER.findall(t)) for t in (written, printed)), strict=True)
     words = [[" ".join(piece.split()) for piece in pieces] for pieces in texts]
-    return words[0] == words[1] and all(
-        abs(float(a) - float(b)) <= 1.001 * last_digit(a) for a, b in zip(*numbers, strict=True)
-    )
+    near = (abs(float(a) - float(b)) <= 1.001 * last_digit(a) for a, b in zip(*numbers, strict=True))
+    return words[0] == words[1] and all(near)
 
 
 def last_digit(number: str) -> float:
