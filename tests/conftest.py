@@ -1,7 +1,10 @@
 """Numeric flags and the shape of random tests, in one place."""
 
+import atexit
 import gc
 import os
+import shutil
+import tempfile
 
 # One thread per process, in XLA and in numpy, set before they load: tests run side by side.
 os.environ.setdefault("NPROC", "1")
@@ -11,6 +14,12 @@ os.environ.setdefault(
     "XLA_FLAGS",
     "--xla_backend_optimization_level=1 --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1",
 )
+# What one process compiles, the other test process and those that tests start load; the first to come here makes the
+# folder, the others inherit its name. Whoever names a folder in the environment keeps it from run to run.
+if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
+    os.environ["JAX_COMPILATION_CACHE_DIR"] = folder = tempfile.mkdtemp(prefix="localax-compiled-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 
 import jax
 import pytest
@@ -41,14 +50,18 @@ def x64():
         yield
 
 
-FULL = 1.2e9
-"""Bytes from which on a test process forgets what it compiled; two of them stay below 3 GB together."""
+FULL, MORE = 1.0e9, 1e8
+"""Bytes from which on a test process forgets what it compiled, and how many more make it forget again: what is freed
+is hardly ever given back, but used anew. Two processes stay below 3 GB together."""
+
+limit = [FULL]
 
 
-@pytest.fixture(autouse=True, scope="module")
+@pytest.fixture(autouse=True)
 def bounded_memory():
-    """Compiled programs add up to gigabytes over a thousand tests, and few serve a second module."""
+    """Compiled programs add up to gigabytes over a thousand tests; one that is needed again is loaded from disk."""
     yield
-    if resident() > FULL:
+    if resident() > limit[0]:
         jax.clear_caches()
         gc.collect()
+        limit[0] = max(FULL, resident() + MORE)

@@ -32,12 +32,13 @@ from localax.stimuli import (
     Gaussian,
     GaussianClone,
     GeneralizedNormal,
+    Ising,
     Kur,
-    NaturalPatches,
     Normal,
     Radial,
     RadialStudentT,
     Shell,
+    SinglePulse,
     StudentT,
     Surface,
     Uniform,
@@ -56,9 +57,11 @@ SIZE, SAMPLES = 40, 10_000
 """Everywhere the same, so that what is compiled for a class serves all of its settings."""
 
 
-@pytest.mark.parametrize(
-    "cls", [pytest.param(c, marks=[pytest.mark.slow] * (c is NaturalPatches)) for c in ALL], **names
-)
+QUICK = (Ising, NLGP, SinglePulse, Empirical)
+"""One of each way to draw: bits, a copula, a few shapes, data. The others compile as long, and are built on these."""
+
+
+@pytest.mark.parametrize("cls", [pytest.param(c, marks=[pytest.mark.slow] * (c not in QUICK)) for c in ALL], **names)
 def test_the_whole_battery_on_every_stimulus_in_all(cls):
     for stimulus in EXAMPLES[cls](SIZE):
         report = check_stimulus(stimulus, n=SAMPLES, seed=1)
@@ -68,7 +71,7 @@ def test_the_whole_battery_on_every_stimulus_in_all(cls):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cls", [c for c in ALL if c is not Empirical], **names)
-@settings(max_examples=3)
+@settings(max_examples=2)
 @given(data=st.data(), seed=st.integers(0, 1000))
 def test_every_stimulus_at_any_setting(cls, data, seed):
     report = statements(drawn(data, cls, SIZE), SAMPLES, seed)
@@ -122,16 +125,16 @@ def test_on_a_torus(stimulus):
 @pytest.mark.parametrize(
     "stimulus",
     [
-        Copula(40, Exponential(2), StudentT(2.05)),
-        Copula(40, Exponential(2), Algebraic(2.05)),
-        Copula(40, Exponential(2), GeneralizedNormal(0.25)),
-        Elliptical(40, 2, RadialStudentT(2.05)),
-        Elliptical(40, 2, Radial(lambda q: q**-0.45)),
+        Copula(SIZE, Exponential(2), StudentT(2.05)),
+        Copula(SIZE, Exponential(2), Algebraic(2.05)),
+        Copula(SIZE, Exponential(2), GeneralizedNormal(0.25)),
+        Elliptical(SIZE, 2, RadialStudentT(2.05)),
+        Elliptical(SIZE, 2, Radial(lambda q: q**-0.45)),
     ],
     ids=["t", "kur", "generalized normal", "elliptical t", "elliptical power"],
 )
 def test_the_heaviest_tails_stay_finite(stimulus):
-    report = run_items(stimulus, {"finite in 10^7 draws", *STATEMENTS}, n=5000)
+    report = run_items(stimulus, {"finite in 10^7 draws", *STATEMENTS}, SAMPLES)
     assert report.ok, report
 
 

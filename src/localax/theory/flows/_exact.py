@@ -56,7 +56,7 @@ def exact_flow(
     biases = _biases(network, b0, weights.shape[:2])
     flat = weights.reshape(*weights.shape[:2], -1)
     refuse_endless("exact_flow", at, flow.fastest_rate(flat[0]))
-    solution = solve(flow, flat, biases, jnp.asarray(at), rtol, atol)
+    solution = solve(flow, flat, biases, jnp.asarray(at), np.asarray(rtol), np.asarray(atol))  # one program for all
     path = np.asarray(solution.weights).reshape(len(weights), len(at), network.units, *task.shape)
     settings = {
         "flow": "exact", "kind": type(flow).__name__, "task": description(task), "network": description(network),

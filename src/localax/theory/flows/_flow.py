@@ -68,8 +68,8 @@ def solve(
     weights: Float[Array, "seeds units n"],
     biases: Float[Array, "seeds units"] | None,
     times: Float[Array, " times"],
-    rtol: float | Float[Array, ""],
-    atol: float | Float[Array, ""],
+    rtol: Float[Array, ""] | Float[np.ndarray, ""],
+    atol: Float[Array, ""] | Float[np.ndarray, ""],
 ) -> Solution:
     """Follow a flow from time 0, by Tsit5 with error control, each seed with its own steps."""
 

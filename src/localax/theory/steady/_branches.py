@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..._errors import SettingError, setting_error
+from ..._math import brief_jit
 from ..._types import Array, Float
 from ...analysis import ipr
 from ...spec import Number, finite_array
@@ -117,7 +118,7 @@ def _root(field: VectorField, w: Float[Array, "*pixels"], tolerance: Number):
 
 def _described(field: VectorField, w: np.ndarray, residual: float) -> SteadyState:
     rates = growth_rates(field, w)
-    return SteadyState(w, rates, residual, float(ipr(w.ravel())), float(field.loss(jnp.asarray(w))))
+    return SteadyState(w, rates, residual, float(ipr(w.ravel())), float(_loss(field, jnp.asarray(w))))
 
 
 def growth_rates(field: VectorField, w: np.ndarray) -> Float[np.ndarray, " directions"]:
@@ -126,9 +127,15 @@ def growth_rates(field: VectorField, w: np.ndarray) -> Float[np.ndarray, " direc
     return np.sort(np.linalg.eigvals(jacobian).real)[::-1]
 
 
-@eqx.filter_jit
+@brief_jit
 def _jacobian(field: VectorField, w: Float[Array, "*pixels"]) -> Array:
     return jax.jacfwd(field)(w)
+
+
+@brief_jit
+def _loss(field: VectorField, w: Float[Array, "*pixels"]) -> Array:
+    """One program: step by step every sum and product would be one."""
+    return field.loss(w)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,10 +1,10 @@
 """When does the flat field give way under the window flow? Its Jacobian there, by automatic differentiation."""
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..._math import brief_jit
 from ..._types import Array, Float
 from ...stimuli import Task
 from .._checks import symmetric_task, unbalanced
@@ -25,17 +25,23 @@ def window_growth_rates(task: Task, order: Order = "auto") -> Float[np.ndarray, 
     height = _flat_height(field, task.shape)
     if not height > 0:
         raise unbalanced("window_growth_rates", labels)
-    column = np.asarray(_column(field, jnp.full(task.shape, height)))
+    column = np.asarray(_column(field, np.full(task.shape, height)))
     return np.fft.fftn(column).real
 
 
 def _flat_height(field: WindowField, shape: tuple[int, ...]) -> float:
     """Where a flat field rests: dw/dt is a constant less a multiple of the height."""
-    one, two = (float(np.mean(np.asarray(field(jnp.full(shape, height))))) for height in (1.0, 2.0))
+    one, two = (float(np.mean(_velocity(field, np.full(shape, height)))) for height in (1.0, 2.0))
     return one / (one - two) + 1
 
 
-@eqx.filter_jit
+@brief_jit
+def _velocity(field: WindowField, w: Float[Array, "*pixels"]) -> Float[Array, "*pixels"]:
+    """One program: step by step every sum and product would be one."""
+    return field(w)
+
+
+@brief_jit
 def _column(field: WindowField, w: Float[Array, "*pixels"]) -> Float[Array, "*pixels"]:
     """The derivative of dw/dt at every pixel by the weight of pixel 0: the first column of a circulant matrix."""
     first = jnp.zeros(w.size).at[0].set(1.0).reshape(w.shape)
