@@ -41,8 +41,8 @@ def _against(one: Worth, other: Worth, name: str) -> str:
     decides = "the shape of its projection" if abs(shape) > abs(variance) else "the ratio of variances"
     return (
         f"{name} is worth J = {one.value:.4f} (C {one.geary:.3f}, r {one.ratio:.3f}) against {other.value:.4f} "
-        f"(C {other.geary:.3f}, r {other.ratio:.3f}) of the best spread field: {100 * shape:+.1f}% by C and {100 * variance:+.1f}% "
-        f"by r, so that {decides} decides."
+        f"(C {other.geary:.3f}, r {other.ratio:.3f}) of the best spread field: {100 * shape:+.1f}% by C and "
+        f"{100 * variance:+.1f}% by r, so that {decides} decides."
     )
 
 
