@@ -92,7 +92,9 @@ def as_classes(samples: Any, labels: Any, contrast: Any, *, centre: bool, seed: 
     scale = float(np.sqrt((np.mean(one**2, dtype=float) + np.mean(zero**2, dtype=float)) / 2))
     _refuse_constant(one, zero, scale)
     invented = labels is None and contrast is None
-    found = Classes(one / np.float32(scale), zero / np.float32(scale), shape, scale, name, invented)
+    one /= np.float32(scale)  # both are copies of ours
+    zero /= np.float32(scale)
+    found = Classes(one, zero, shape, scale, name, invented)
     return found.centred() if centre else found
 
 

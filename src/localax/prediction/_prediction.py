@@ -60,6 +60,10 @@ class Prediction:
         return "\n".join([*lines, *(f"  {check}" for check in self.checks)])
 
     def _repr_html_(self) -> str:
+        return self.to_html()
+
+    def to_html(self) -> str:
+        """All that it says as HTML, without the page around it."""
         reasons = "".join(f"<li>{html.escape(reason)}</li>" for reason in self.reasons)
         head = ("assumption", "class", "value", "error", "status")
         rows = [(c.name, c.label, f"{c.value:.3g}", f"{c.standard_error:.2g}", c.status) for c in self.checks]

@@ -87,7 +87,8 @@ def pixel_fields(classes: Classes) -> Float[np.ndarray, "fields pixels"]:
     """Behind the gates X_i > 0 and X_i < 0 of every pixel, the field of least squares: M^-1 E_1[1(gate) X]."""
     x = classes.one
     gated = np.concatenate([(x > 0).astype(x.dtype).T @ x, (x < 0).astype(x.dtype).T @ x]) / len(x)
-    return np.linalg.solve(second_moment(x) + second_moment(classes.zero), gated.T.astype(float)).T
+    gated = gated[np.any(gated, axis=1)].astype(float)  # a pixel of one sign alone has one gate alone
+    return np.linalg.solve(second_moment(x) + second_moment(classes.zero), gated.T).T
 
 
 def threshold(classes: Classes) -> tuple[float, float]:
