@@ -12,7 +12,7 @@ from .._types import Float
 FEWEST = 16
 """Samples a class must have."""
 
-Rows = Float[np.ndarray, "n pixels"]
+Rows = Float[np.ndarray, "_ pixels"]
 
 
 @dataclass(frozen=True, eq=False)

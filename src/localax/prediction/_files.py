@@ -16,12 +16,14 @@ MOST = 200_000_000
 """Numbers beyond which a file is not read whole."""
 KEPT = 40_000_000
 """Numbers in the random part of its samples that is read instead."""
+RUN = 64
+"""Samples that are read in one stroke: a disk takes as long for one."""
 LARGEST = 100_000_000
 """Pixels of an image."""
 PATCHES = 50_000
 """Patches that are cut from images at most."""
 IMAGES = (".png", ".jpg", ".jpeg", ".tif", ".tiff")
-BROKEN = (ValueError, EOFError, OSError, KeyError, zipfile.BadZipFile, RuntimeError)
+BROKEN = (ValueError, EOFError, OSError, KeyError, zipfile.BadZipFile, RuntimeError, IndexError, TypeError)
 """What libraries raise on files that are cut short, or are not what their name says."""
 
 
@@ -77,12 +79,21 @@ def _part(source: Any, path: Path, seed: int) -> Data:
     pixels = math.prod(shape[1:])
     if shape[0] * pixels <= MOST:
         return Data(np.asarray(source[:]))
-    rows = np.sort(np.random.default_rng([seed, 4]).choice(shape[0], max(1, KEPT // pixels), replace=False))
+    firsts = _runs(shape[0], max(1, KEPT // pixels), seed)
+    rows = (firsts[:, None] + np.arange(RUN)).ravel()
     out = np.empty((len(rows), *shape[1:]), np.float32)
-    for start in range(0, len(rows), 1024):
-        part = rows[start : start + 1024]
-        out[start : start + 1024] = source[part]
-    return Data(out, rows, (f"Of {shape[0]:,} samples in the file, {len(rows):,} were taken at random.",))
+    for i, first in enumerate(firsts):
+        out[i * RUN : (i + 1) * RUN] = source[first : first + RUN]
+    said = f"{len(rows):,} were taken at random places, {RUN} at each"
+    return Data(out, rows, (f"Of {shape[0]:,} samples in the file, {said}.",))
+
+
+def _runs(all_: int, kept: int, seed: int) -> np.ndarray:
+    """Where the runs of samples begin that are kept, in order."""
+    places = all_ // RUN
+    return RUN * np.sort(
+        np.random.default_rng([seed, 4]).choice(places, min(places, max(1, kept // RUN)), replace=False)
+    )
 
 
 # Kinds of files -------------------------------------------------------------------------------------------------------
@@ -108,6 +119,8 @@ def _mat(path: Path, name: str | None) -> Any:
 
     try:
         names = [found for found, *_ in scipy.io.whosmat(path)]
+    except scipy.io.matlab.MatReadError as error:
+        raise ValueError(str(error)) from error
     except NotImplementedError:  # version 7.3, which is HDF5 with its axes the other way round
         return np.asarray(_h5(path, name)[:]).T
     return scipy.io.loadmat(path, variable_names=[_chosen(names, name, path)])[_chosen(names, name, path)]

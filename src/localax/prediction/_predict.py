@@ -7,7 +7,7 @@ import numpy as np
 import scipy
 
 from .._errors import setting_error
-from ..spec import checked_count
+from ..spec import Number, checked_count
 from ._assumptions import Assumption, assumptions, hold, periodic
 from ._classes import CONTRASTS, Classes, as_classes, contrasted
 from ._ends import VERDICTS, Ends, Flows, Settings, changed, ends
@@ -46,7 +46,7 @@ def predict(
     contrast: Any = None,
     centre: bool = False,
     starts: int | None = None,
-    horizon: float = HORIZON,
+    horizon: Number = HORIZON,
     seed: int = 0,
     explain: bool = True,
     verify: bool = False,
@@ -85,13 +85,12 @@ class _Story:
 def _explained(flows: Flows, found: Ends) -> _Story:
     classes, settings = flows.classes, flows.settings
     checks = assumptions(classes)
-    ring = periodic(classes, checks)
-    behind = law(flows, found, ring, hold(checks, "S3"))
-    numbers = why(classes, found.fields[found.typical()], ring)
-    local = found.probability >= 0.5
+    ring, symmetric = periodic(classes, checks), hold(checks, "S3")
+    behind = law(flows, found, ring, symmetric)
+    numbers = why(classes, found.fields[found.typical()], ring and symmetric)
     reasons = [
         flow_reason(found, settings),
-        worth_reason(numbers, local),
+        worth_reason(numbers),
         threshold_reason(numbers),
         law_reason(behind, found.verdict),
         contrast_reason(classes.contrast, *_sensitivity(classes, settings)),
@@ -111,11 +110,11 @@ def _sensitivity(classes: Classes, settings: Settings) -> tuple[Ends | None, str
 
 
 def _saturated(classes: Classes, settings: Settings) -> dict[float, Ends]:
-    """Where the flow ends on pixels erf(gain x/sd), up to the first gain at which it is sure to be local."""
+    """Where the flow ends on pixels erf(gain (x - mean)/sd), up to the first gain at which it is sure to be local."""
     found: dict[float, Ends] = {}
-    spread = np.maximum(np.maximum(classes.one.std(0), classes.zero.std(0)), 1e-6)
+    mean, spread = classes.one.mean(0), np.maximum(np.maximum(classes.one.std(0), classes.zero.std(0)), 1e-6)
     for gain in GAINS:
-        one, zero = (_squashed(x / spread, gain) for x in (classes.one, classes.zero))
+        one, zero = (_squashed((x - mean) / spread, gain) for x in (classes.one, classes.zero))
         found[gain] = ends(changed(classes, one, zero), settings)
         if found[gain].verdict == VERDICTS[0]:
             break

@@ -28,32 +28,22 @@ def flow_reason(ends: Ends, settings: Settings) -> str:
     )
 
 
-def worth_reason(why: Why, local: bool) -> str:
-    """Which of the two terms of log J = log C - log(1 + r)/2 makes the difference, and how much."""
-    if local:
-        return f"{_against(why.found, why.spread, 'The field found')} {_of_pixel(why)}"
-    return f"{_against(why.pixel, why.spread, 'The best field behind the gate of one pixel')} {_gaussian(why)}"
-
-
-def _against(one: Worth, other: Worth, name: str) -> str:
-    shape = math.log(one.geary / other.geary)
-    variance = -math.log((1 + one.ratio) / (1 + other.ratio)) / 2
+def worth_reason(why: Why) -> str:
+    """What the fields are worth, and which of the two terms of log J = log C - log(1 + r)/2 makes the difference."""
+    if not why.found.geary > 0:
+        return "The field found answers to no sample of class 1: it died."
+    shape = math.log(why.found.geary / why.spread.geary)
+    variance = -math.log((1 + why.found.ratio) / (1 + why.spread.ratio)) / 2
     decides = "the shape of its projection" if abs(shape) > abs(variance) else "the ratio of variances"
     return (
-        f"{name} is worth J = {one.value:.4f} (C {one.geary:.3f}, r {one.ratio:.3f}) against {other.value:.4f} "
-        f"(C {other.geary:.3f}, r {other.ratio:.3f}) of the best spread field: {100 * shape:+.1f}% by C and "
-        f"{100 * variance:+.1f}% by r, so that {decides} decides."
+        f"The field found is worth J = {_said(why.found)}, the best spread field {_said(why.spread)}, the best field "
+        f"behind the gate of one pixel {_said(why.pixel)}. Between the first two it is {100 * shape:+.1f}% by C and "
+        f"{100 * variance:+.1f}% by r, so that {decides} decides. (C of a Gaussian is {PLAIN:.3f}.)"
     )
 
 
-def _of_pixel(why: Why) -> str:
-    return f"The best field behind the gate of one pixel has J = {why.pixel.value:.4f}."
-
-
-def _gaussian(why: Why) -> str:
-    return (
-        f"C of a Gaussian is {PLAIN:.3f}; the spread field's is {100 * (why.spread.geary / PLAIN - 1):+.1f}% from it."
-    )
+def _said(worth: Worth) -> str:
+    return f"{worth.value:.4f} (C {worth.geary:.3f}, r {worth.ratio:.3f})"
 
 
 def threshold_reason(why: Why) -> str | None:
@@ -104,7 +94,11 @@ def gain_reason(gains: dict[float, Ends]) -> str:
     """What would change it: the least gain at which saturated pixels localize."""
     for gain, found in gains.items():
         if found.verdict == VERDICTS[0]:
-            how = "taken by their signs" if math.isinf(gain) else f"saturated at gain {gain:g}, erf(gain x/sd)"
+            how = (
+                "taken by their signs"
+                if math.isinf(gain)
+                else f"saturated at gain {gain:g}, as erf(gain (x - mean)/sd)"
+            )
             return f"What would change it: with pixels {how}, these data would localize."
     return "Saturating the pixels, up to their signs, would not change it."
 

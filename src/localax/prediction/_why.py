@@ -39,8 +39,8 @@ class Why:
 
     ``found``, ``spread``, ``pixel``: what the field found, the best spread field and the best field behind the gate of
     one pixel are worth. ``rate``, ``rate_error``: growth of the fastest wave on a flat field, with its standard
-    error, where data are periodic and stationary; None elsewhere. ``excess_kurtosis``: of a pixel. ``tail``: Hill's
-    estimate of its tail's exponent. ``mean``: the largest mean of a pixel, in standard deviations.
+    error, where data are periodic, stationary and symmetric; else None. ``excess_kurtosis``: of a pixel. ``tail``:
+    Hill's estimate of its tail's exponent. ``mean``: the largest mean of a pixel, in standard deviations.
     """
 
     found: Worth
@@ -53,8 +53,8 @@ class Why:
     mean: float
 
 
-def why(classes: Classes, field: Float[np.ndarray, "*pixels"], periodic: bool) -> Why:
-    """The numbers behind what the flow found, from as many samples as they need."""
+def why(classes: Classes, field: Float[np.ndarray, "*pixels"], flat: bool) -> Why:
+    """The numbers behind what the flow found; ``flat``: whether a flat field may be a steady state."""
     classes = classes.most(MOST)
     task = Task([Empirical(classes.zero), Empirical(classes.one)], [0, 1])
     linear = spread_field(classes)
@@ -63,7 +63,7 @@ def why(classes: Classes, field: Float[np.ndarray, "*pixels"], periodic: bool) -
         worth(task, field.ravel()[None]),
         worth(task, np.stack([linear, -linear])),
         worth(task, pixel_fields(classes)),
-        *(threshold(classes) if periodic else (None, None)),
+        *(threshold(classes) if flat else (None, None)),
         float(np.mean(values**4, dtype=float) / np.mean(values**2, dtype=float) ** 2 - 3),
         hill(values),
         float(np.max(np.abs(classes.one.mean(0)) / np.maximum(classes.one.std(0), 1e-6))),
@@ -73,7 +73,7 @@ def why(classes: Classes, field: Float[np.ndarray, "*pixels"], periodic: bool) -
 def worth(task: Task, fields: Float[np.ndarray, "fields pixels"]) -> Worth:
     """What the best of several fields is worth."""
     found = objective(task, fields)
-    best = int(np.nanargmax(found.value))
+    best = int(np.argmax(np.nan_to_num(found.value, nan=-np.inf)))  # of a field that no sample meets, all is NaN
     return Worth(float(found.geary[best]), float(found.ratio[best]), float(found.value[best]))
 
 
