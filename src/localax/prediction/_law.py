@@ -72,7 +72,7 @@ def _shifted(classes: Classes, settings: Settings, copies: int, symmetric: bool)
 def _copied(x: Rows, shape: tuple[int, ...], copies: int, symmetric: bool, rng: np.random.Generator) -> Rows:
     """Every sample so many times, each at another place, and with either sign where signs do not matter."""
     out = np.concatenate([_moved(x, shape, rng) for _ in range(copies)])
-    return out * rng.choice(np.float32([-1, 1]), size=(len(out), 1)) if symmetric else out
+    return out * rng.choice(np.array([-1, 1], np.float32), size=(len(out), 1)) if symmetric else out
 
 
 def _moved(x: Rows, shape: tuple[int, ...], rng: np.random.Generator) -> Rows:
