@@ -71,8 +71,15 @@ def room_page(room: str) -> str:
 
 
 def _public(front: ModuleType) -> list[str]:
-    """What a room offers, without the rooms inside it, which have pages of their own."""
-    return [name for name in front.__all__ if not isinstance(getattr(front, name), ModuleType)]
+    """What a room offers, without the rooms inside it, which have pages of their own, and without what others show."""
+    named = {name: getattr(front, name) for name in front.__all__}
+    return [name for name, value in named.items() if not isinstance(value, ModuleType) and not _around(front, value)]
+
+
+def _around(front: ModuleType, value: Any) -> bool:
+    """Whether a class stands in the room around this one, which has one page alone for it."""
+    outer = front.__name__.rpartition(".")[0]
+    return inspect.isclass(value) and outer in ROOMS and value in vars(sys.modules[outer]).values()
 
 
 def _entries(front: ModuleType, names: Iterable[str]) -> list[str]:

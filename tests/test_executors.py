@@ -50,6 +50,7 @@ def store(tmp_path):
 # The same everywhere --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_every_executor_gives_the_same_bits_and_leaves_no_worker(units, truth, cluster, tmp_path):
     seen = []
     for name, executor in {"processes": Processes(2), "dask": Dask(cluster.address)}.items():
@@ -120,6 +121,7 @@ def test_a_lost_scheduler_is_told_in_one_line(units, store):
             Dask(address).run(units, store, lambda *_: None)
 
 
+@pytest.mark.slow
 def test_a_full_disk_keeps_what_is_finished_and_begins_nothing_more(units, truth, store):
     ThisProcess().run(units[:2], store, lambda *_: None)
     _, hard = before = resource.getrlimit(resource.RLIMIT_FSIZE)

@@ -223,7 +223,7 @@ def test_bad_input():
     for w, options, message in [
         (np.zeros(8), {}, "different from 0"),
         (np.ones(7), {}, "last axes are the pixels"),
-        (np.ones(8), {"method": "guess"}, "one of exact, effective, sampled"),
+        (np.ones(8), {"method": "guess"}, "one of exact, effective, windows, sampled"),
         (np.ones(8), {"method": "sampled", "samples": 1}, "n must be a whole number >= 2"),
     ]:
         with pytest.raises(ValueError, match=message):

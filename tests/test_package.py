@@ -122,7 +122,7 @@ def public(room: str) -> ModuleType:
     return importlib.import_module(f"localax.{room}")
 
 
-INNER = {"theory": {"flows", "gates", "hypercube", "sigmoid", "steady"}}
+INNER = {"theory": {"flows", "gates", "hypercube", "sigmoid", "steady", "windows"}}
 """Rooms inside rooms: theory is large, and few of its names are for everybody."""
 OPEN = "experiments"
 """The room whose files people open by name; its chapters hold one file per figure or question."""

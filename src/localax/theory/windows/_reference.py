@@ -1,5 +1,6 @@
 """What windows are measured against: the exact f where there is one, else a sample with all its symmetries."""
 
+import abc
 import math
 
 import equinox as eqx
@@ -8,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import scipy
 
+from ..._math import dense_circulant
 from ..._types import Array, Float, Leaf
 from ...stimuli import AbstractCopula, AbstractStimulus
 from .._estimate import Estimate
@@ -79,8 +81,6 @@ def representatives(stimulus: AbstractStimulus, count: int, seed: int) -> Float[
     if not isinstance(stimulus, AbstractCopula):
         x = samples(stimulus, count, seed)
         return x if len(x) <= count else x[np.random.default_rng(seed).permutation(len(x))[:count]]
-    from ..._math import dense_circulant
-
     size = math.prod(stimulus.shape)
     values, vectors = np.linalg.eigh(dense_circulant(np.asarray(stimulus.latent.row, float)))
     points = scipy.stats.qmc.Sobol(size, seed=seed).random(count)
@@ -108,9 +108,9 @@ class AbstractReference(eqx.Module):
         noise = np.linalg.norm(parts - truth, axis=2).mean(0) / math.sqrt(len(parts) - 1)
         return Estimate(np.sqrt(square) / length, noise / length)
 
+    @abc.abstractmethod
     def parts(self, w: Float[np.ndarray, "fields n"]) -> Float[np.ndarray, "parts fields n"]:
         """f by each of several independent parts of a sample; one where it is exact."""
-        raise NotImplementedError
 
 
 class ExactReference(AbstractReference):
