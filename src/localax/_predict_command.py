@@ -1,8 +1,8 @@
 """The command ``localax predict``: from a file of one's own data to a verdict."""
 
-import base64
 import dataclasses
 import json
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,6 +22,9 @@ def predict(
     array: Annotated[str | None, typer.Option(help="Which of several arrays in a file.")] = None,
     patch: Annotated[int, typer.Option(min=2, max=256, help="Side of the patches cut from images.")] = 16,
     centre: Annotated[bool, typer.Option("--centre", help="Remove the mean of every pixel.")] = False,
+    flows: Annotated[
+        bool, typer.Option("--flows", help="Follow the theory's flows beside it, where they apply.")
+    ] = False,
     verify: Annotated[bool, typer.Option("--verify", help="Train eight networks on the data, too.")] = False,
     seed: Annotated[int, typer.Option(min=0, help="Seed of clones and contrasts.")] = 0,
     report: Annotated[Path | None, typer.Option(help="Folder for a page, a picture, JSON and the field.")] = None,
@@ -34,54 +37,64 @@ def predict(
     """
     from . import prediction
 
-    if report is not None and report.exists() and not report.is_dir():
-        raise SettingError(f"predict: --report must be a folder, {report} is a file")
+    if report is not None:
+        _refuse_no_folder(report)
     data = prediction.read_samples(file, array=array, patch=patch, seed=seed)
     other = None if contrast is None else prediction.read_samples(contrast, array=array, patch=patch, seed=seed)
     given = None if labels is None else prediction.read_labels(labels)
     if given is not None and data.rows is not None and given.ndim == 1 and len(given) > data.rows[-1]:
         given = given[data.rows]
     found = prediction.predict(
-        data.samples, given, contrast=None if other is None else other.samples, centre=centre, seed=seed, verify=verify
-    )
+        data.samples, given, contrast=None if other is None else other.samples, centre=centre, seed=seed, flows=flows,
+        verify=verify,
+    )  # fmt: skip
     notes = (*data.notes, *(other.notes if other else ()))
     found = dataclasses.replace(found, reasons=(*found.reasons, *notes))
+    page = None if report is None else _write(found, report, str(file))
     print(found.to_json() if as_json else found)
-    if report is not None:
-        page = _write(found, report, str(file))
-        if not as_json:
-            print(f"\nreport {page}")
+    if page is not None and not as_json:
+        print(f"\nreport {page}")
 
 
-PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>{title}</title>
-<style>body {{ font: 16px/1.5 sans-serif; max-width: 60em; margin: 2em auto; padding: 0 1em }}
-table {{ margin: 1em 0 }} td, th {{ padding: 0 1em 0 0 }} img {{ max-width: 100% }}</style></head>
-<body><h1>{title}</h1>
-<img alt="the field, fields from several starts, and the learning curve" src="data:image/svg+xml;base64,{picture}">
-{body}
-</body></html>
-"""
+def _refuse_no_folder(folder: Path) -> None:
+    """Before hours of work, say that nothing could be written."""
+    nearest = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    if not nearest.is_dir():
+        raise SettingError(f"predict: --report must be a folder, {nearest} is a file")
+    if not os.access(nearest, os.W_OK):
+        raise SettingError(f"predict: --report must be a folder that can be written to, {nearest} cannot")
+
+
+LEADS = {
+    "localizes": "On these data the receptive field of a ReLU neuron becomes local.",
+    "does not localize": "On these data the receptive field of a ReLU neuron stays spread out.",
+    "undecided": "On these data it hangs on the start whether the receptive field of a ReLU neuron becomes local.",
+}
+METHOD = (
+    "The neuron learns to tell the samples from those of the other class by gradient descent, which is followed here "
+    "without noise, from many starts, on the samples themselves and on clones of them in which nothing can localize."
+)
 
 
 def _write(found: "Prediction", folder: Path, source: str) -> Path:
-    """A page, its picture, the numbers and the field, in a folder."""
-    import html
+    """A page, its picture, the numbers and the field, in a folder; the page last, as it leads to the others."""
     import io
 
     import numpy as np
 
     from ._disk import write_atomically
-    from .report import picture
+    from .report import Sheet, picture, sheet
 
-    folder.mkdir(parents=True, exist_ok=True)
-    drawn = picture(found.figure(), "svg")
-    field = io.BytesIO()
+    figure, field = found.figure(), io.BytesIO()
     np.save(field, found.field)
-    title = html.escape(f"{source}: {found.verdict}")
-    text = PAGE.format(title=title, picture=base64.b64encode(drawn).decode(), body=found.to_html())
     numbers = json.dumps({"file": source, **json.loads(found.to_json())}, indent=1)
-    files = {"field.npy": field.getvalue(), "prediction.svg": drawn, "prediction.json": numbers.encode()}
-    for name, content in files.items():
-        write_atomically(folder / name, content)
-    return write_atomically(folder / "index.html", text.encode())
+    pictures = {f"prediction.{form}": picture(figure, form) for form in ("svg", "png")}
+    files = {**pictures, "prediction.json": numbers.encode(), "field.npy": field.getvalue()}
+    content = Sheet(
+        f"{source}: {found.verdict}", LEADS[found.verdict], METHOD, figure, found.facts(),
+        lists=[("Why", found.reasons)], tables=[found.assumptions()], files=tuple(files),
+    )  # fmt: skip
+    page = sheet(content).encode()
+    for name, data in files.items():
+        write_atomically(folder / name, data)
+    return write_atomically(folder / "index.html", page)

@@ -37,11 +37,13 @@ CHECKS = {
 class Assumption:
     """An assumption of the theory, on one class of the data.
 
-    ``name``: S1 to S3, A1 or A2. ``label``: of the class. ``value``, ``standard_error``: how far it is from holding.
-    ``status``: holds, borderline or violated. ``meaning``: of the value. ``effect``: of a violation on the theory.
+    ``name``: S1 to S3, A1 or A2. ``title``: what that is. ``label``: of the class. ``value``, ``standard_error``: how
+    far it is from holding. ``status``: holds, borderline or violated. ``meaning``: of the value. ``effect``: of a
+    violation on the theory.
     """
 
     name: str
+    title: str
     label: int
     value: float
     standard_error: float
@@ -50,7 +52,8 @@ class Assumption:
     effect: str
 
     def __str__(self) -> str:
-        said = f"{self.name} of class {self.label}: {self.value:.3g} +- {self.standard_error:.2g}, {self.status}"
+        number = f"{self.value:.3g} +- {self.standard_error:.2g}"
+        said = f"{self.name} {self.title}, class {self.label}: {number}, {self.status}"
         return said if self.status == "holds" else f"{said}: {self.effect}"
 
 
@@ -75,7 +78,8 @@ def _judged(name: str, label: int, check: Check, effect: str) -> Assumption:
     room = 2 * check.standard_error
     within = check.value <= SMALL + room
     status = "holds" if within else "borderline" if check.value <= LARGE + room else "violated"
-    return Assumption(name, label, check.value, check.standard_error, status, check.meaning, effect)
+    title = check.name.removesuffix(f" ({name})")
+    return Assumption(name, title, label, check.value, check.standard_error, status, check.meaning, effect)
 
 
 def hold(checks: tuple[Assumption, ...], name: str) -> bool:

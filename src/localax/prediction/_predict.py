@@ -1,6 +1,7 @@
 """From samples to a verdict."""
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,16 +10,21 @@ import scipy
 from .._errors import setting_error
 from ..spec import Number, checked_count
 from ._assumptions import Assumption, assumptions, hold, periodic
+from ._beside import PIXELS, Beside, beside
 from ._classes import CONTRASTS, Classes, as_classes, contrasted
 from ._ends import VERDICTS, Ends, Flows, Settings, changed, ends
 from ._flow import HORIZON
+from ._flow import starts as first_fields
 from ._law import Law, law
 from ._prediction import Prediction
 from ._reasons import (
+    amplifier_reason,
+    beside_reason,
     check_reason,
     contrast_reason,
     flow_reason,
     gain_reason,
+    large_reason,
     law_reason,
     mean_reason,
     sample_reason,
@@ -49,6 +55,7 @@ def predict(
     horizon: Number = HORIZON,
     seed: int = 0,
     explain: bool = True,
+    flows: bool = False,
     verify: bool = False,
 ) -> Prediction:
     """Whether the receptive field of a ReLU neuron becomes local on data of one's own, where, and why.
@@ -59,48 +66,69 @@ def predict(
     **centre**: remove the mean of every pixel, which is kept otherwise. **starts**: from how many fields the flow
     starts (default 32, or 8 on more than 2e7 numbers). **horizon**: the time, steps x rate, to which it is followed.
     **seed**: of clones and contrasts. **explain**: measure reasons, assumptions and the law behind the data too.
-    **verify**: train eight networks on the data beside it.
+    **flows**: follow the theory's effective and window flows beside it, where data are periodic, stationary and
+    symmetric; compiling them takes a while. **verify**: train eight networks on the data beside it.
     """
     if not np.isfinite(horizon) or not 0 < horizon <= 1e6:
         raise setting_error("predict", "horizon", horizon, "a number in (0, 1e6]")
     classes = as_classes(samples, labels, contrast, centre=centre, seed=seed)
-    many = classes.one.size + classes.zero.size > LARGE
-    count = checked_count("predict", (FEWER if many else STARTS) if starts is None else starts)
+    count = checked_count("predict", (FEWER if _is_large(classes) else STARTS) if starts is None else starts)
     settings = Settings(count, float(horizon), seed)
-    flows = Flows(classes, settings)
-    found = flows.ends()
-    story = _explained(flows, found) if explain else _Story((), None, None, (flow_reason(found, settings),))
+    ours = Flows(classes, settings)
+    found = ours.ends()
+    story = _explained(ours, found, centre, flows) if explain else _Story((flow_reason(found, settings),))
     return _assembled(classes, found, settings, story, verify)
 
 
+def _is_large(classes: Classes) -> bool:
+    return classes.one.size + classes.zero.size > LARGE
+
+
+@dataclass(frozen=True)
 class _Story:
     """What is said beside the verdict."""
 
-    def __init__(
-        self, checks: tuple[Assumption, ...], why: Why | None, law: Law | None, reasons: tuple[str, ...]
-    ) -> None:
-        self.checks, self.why, self.law, self.reasons = checks, why, law, reasons
+    reasons: tuple[str, ...]
+    checks: tuple[Assumption, ...] = ()
+    why: Why | None = None
+    law: Law | None = None
+    beside: tuple[Beside, ...] = ()
 
 
-def _explained(flows: Flows, found: Ends) -> _Story:
+def _explained(flows: Flows, found: Ends, centre: bool, theory: bool) -> _Story:
     classes, settings = flows.classes, flows.settings
     checks = assumptions(classes)
     ring, symmetric = periodic(classes, checks), hold(checks, "S3")
     behind = law(flows, found, ring, symmetric)
     numbers = why(classes, found.fields[found.typical()], ring and symmetric)
+    follow = theory and ring and symmetric and classes.pixels <= PIXELS
+    start = first_fields(classes.shape, settings.starts)[found.typical()]
+    others = beside(classes, start, settings.horizon) if follow else ()
     reasons = [
         flow_reason(found, settings),
-        worth_reason(numbers),
+        worth_reason(numbers, found.verdict),
         threshold_reason(numbers),
+        amplifier_reason(numbers),
         law_reason(behind, found.verdict),
-        contrast_reason(classes.contrast, *_sensitivity(classes, settings)),
-        mean_reason(numbers, ends(classes.centred(), settings) if numbers.mean > SHIFTED else None),
+        beside_reason(others, ring, symmetric, classes.pixels) if theory else None,
+        *_if_changed(classes, settings, found.verdict, numbers, centre),
         tail_reason(numbers),
-        None if found.verdict == VERDICTS[0] else gain_reason(_saturated(classes, settings)),
         sample_reason(classes),
         check_reason(classes),
     ]
-    return _Story(checks, numbers, behind, tuple(reason for reason in reasons if reason))
+    return _Story(tuple(reason for reason in reasons if reason), checks, numbers, behind, others)
+
+
+def _if_changed(classes: Classes, settings: Settings, verdict: str, why: Why, centre: bool) -> list[str | None]:
+    """What other contrasts, means and saturation would give; each is as much work as the verdict itself."""
+    large = _is_large(classes)
+    tried = why.mean > SHIFTED and not centre and not large
+    return [
+        contrast_reason(classes.contrast, *((None, "") if large else _sensitivity(classes, settings))),
+        mean_reason(why, ends(classes.centred(), settings) if tried else None, centre),
+        None if verdict == VERDICTS[0] or large else gain_reason(_saturated(classes, settings)),
+        large_reason(classes.one.size + classes.zero.size) if large else None,
+    ]
 
 
 def _sensitivity(classes: Classes, settings: Settings) -> tuple[Ends | None, str]:
@@ -137,6 +165,7 @@ def _assembled(classes: Classes, found: Ends, settings: Settings, story: _Story,
         reasons=story.reasons,
         why=story.why,
         law=story.law,
+        beside=story.beside,
         fields=found.fields,
         peaks=found.peaks() if found.local.any() else {},
         ceiling=found.ceiling,

@@ -9,6 +9,7 @@ import scipy
 from .._types import Float
 from ..stimuli import Empirical, Task
 from ..theory import objective
+from ._amplifier import Band, band
 from ._classes import Classes, Rows
 from ._flow import second_moment
 
@@ -39,8 +40,9 @@ class Why:
 
     ``found``, ``spread``, ``pixel``: what the field found, the best spread field and the best field behind the gate of
     one pixel are worth. ``rate``, ``rate_error``: growth of the fastest wave on a flat field, with its standard
-    error, where data are periodic, stationary and symmetric; else None. ``excess_kurtosis``: of a pixel. ``tail``:
-    Hill's estimate of its tail's exponent. ``mean``: the largest mean of a pixel, in standard deviations.
+    error, where data are periodic, stationary and symmetric; else None. ``amplifier``: of a pixel, with its band.
+    ``excess_kurtosis``: of a pixel. ``tail``: Hill's estimate of its tail's exponent. ``mean``: the largest mean of a
+    pixel, in standard deviations.
     """
 
     found: Worth
@@ -48,6 +50,7 @@ class Why:
     pixel: Worth
     rate: float | None
     rate_error: float | None
+    amplifier: Band
     excess_kurtosis: float
     tail: float
     mean: float
@@ -64,6 +67,7 @@ def why(classes: Classes, field: Float[np.ndarray, "*pixels"], flat: bool) -> Wh
         worth(task, np.stack([linear, -linear])),
         worth(task, pixel_fields(classes)),
         *(threshold(classes) if flat else (None, None)),
+        band(classes),
         float(np.mean(values**4, dtype=float) / np.mean(values**2, dtype=float) ** 2 - 3),
         hill(values),
         float(np.max(np.abs(classes.one.mean(0)) / np.maximum(classes.one.std(0), 1e-6))),
@@ -92,15 +96,20 @@ def pixel_fields(classes: Classes) -> Float[np.ndarray, "fields pixels"]:
 
 
 def threshold(classes: Classes) -> tuple[float, float]:
-    """How fast the fastest wave on a flat field grows on periodic data, and the standard error of that.
+    """How fast the fastest wave on a flat field grows on periodic data, and the standard error of that."""
+    rates, errors = growth_rates(classes)
+    fastest = int(np.argmax(rates))
+    return float(rates[fastest]), float(errors[fastest])
+
+
+def growth_rates(classes: Classes) -> tuple[Float[np.ndarray, " waves"], Float[np.ndarray, " waves"]]:
+    """How fast every wave but the flat one grows on a flat field, and the standard errors of that.
 
     At w = c 1 with S = sum_i X_i of class 1, wave k grows at p_S(0) E[|X_k|^2 | S = 0]/(c N) - (l0_k + l1_k)/2, where
     c = E|S|/(N (l0_0 + l1_0)); a kernel of fourth order stands for S = 0.
     """
     rates = np.array([_rates(part) for part in _groups(classes)])
-    mean, error = rates.mean(0), rates.std(0, ddof=1) / math.sqrt(GROUPS)
-    fastest = int(np.argmax(mean))
-    return float(mean[fastest]), float(error[fastest])
+    return rates.mean(0), rates.std(0, ddof=1) / math.sqrt(GROUPS)
 
 
 def _groups(classes: Classes) -> list[Classes]:
