@@ -20,7 +20,7 @@ def predict(
     labels: Annotated[Path | None, typer.Option(help="A file with one of two values for every sample.")] = None,
     contrast: Annotated[Path | None, typer.Option(help="A file of samples of the other class.")] = None,
     array: Annotated[str | None, typer.Option(help="Which of several arrays in a file.")] = None,
-    patch: Annotated[int, typer.Option(min=2, max=256, help="Side of the patches cut from images.")] = 16,
+    patch: Annotated[int, typer.Option(help="Side of the patches cut from images, 2 to 256.")] = 16,
     centre: Annotated[bool, typer.Option("--centre", help="Remove the mean of every pixel.")] = False,
     flows: Annotated[
         bool, typer.Option("--flows", help="Follow the theory's flows beside it, where they apply.")

@@ -57,4 +57,4 @@ def band(classes: Classes) -> Band:
 
 def _jackknife(left_out: Float[np.ndarray, "n *any"]) -> np.ndarray:
     """The standard error of what was found with one group of samples left out after the other."""
-    return np.sqrt((len(left_out) - 1) * np.var(left_out, axis=0))
+    return np.asarray(np.sqrt((len(left_out) - 1) * np.var(left_out, axis=0)))

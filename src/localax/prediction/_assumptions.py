@@ -70,7 +70,10 @@ def assumptions(classes: Classes) -> tuple[Assumption, ...]:
 
 
 def _placed(name: str, x: Rows) -> Rows:
-    """Samples as they are; where places are compared, less the mean of all, beside which any difference is small."""
+    """Samples as they are; where places are compared, less the mean of all, beside which any difference is small; where
+    something is asked given a large pixel, each pixel in units of its own, by which all of them are large at times."""
+    if name in ("A1", "A2"):
+        return (x - x.mean(0)) / np.maximum(x.std(0), 1e-6)
     return x - x.mean() if name == "S2" else x
 
 

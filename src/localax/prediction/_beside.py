@@ -22,8 +22,8 @@ MOST = 2_000_000
 """Numbers of each class that are looked at."""
 PIXELS = 400
 """Beyond so many the flows are not followed: tables of windows take minutes."""
-CHOICE = 2**13
-"""Samples by which windows are chosen."""
+CHOICE, STARTS = 2**13, 3
+"""Samples by which windows are chosen, and starts of the flows along which they are."""
 
 
 class Stationary(AbstractStimulus):
@@ -71,16 +71,19 @@ class Beside:
     error: float | None
 
 
-def beside(classes: Classes, start: Float[np.ndarray, "*pixels"], horizon: float) -> tuple[Beside, ...]:
-    """Where the effective and the window flow end, from one start, on data of which places and signs are alike."""
+def beside(classes: Classes, starts: Float[np.ndarray, "n *pixels"], horizon: float) -> tuple[Beside, ...]:
+    """Where the effective and the window flow end, on data of which places and signs are alike.
+
+    From the first of the ``starts``; windows are chosen along flows from all of them, as one alone may mislead.
+    """
     few = classes.most(MOST)
     laws = [Stationary(x.reshape(-1, *classes.shape)) for x in (few.zero, few.one)]
-    task, times = Task(laws, [0, 1]), [0.0, horizon]
+    task, start, times = Task(laws, [0, 1]), starts[0], [0.0, horizon]
     shape = amplifier(laws[1].marginal).tabulated()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # how far data are from what is assumed, and windows from f, is said elsewhere
         linear = effective_flow(task, start, times=times, amplifier=shape).final[0, 0]
-        chosen = Windows.choose(task, w0=start, samples=CHOICE)
+        chosen = Windows.choose(task, w0=starts, samples=CHOICE)
     errors = [entry["error"] for entry in chosen.summary() if entry["error"] is not None]
     windows = window_flow(task, start, times=times, order=list(chosen.models)).final[0, 0]
     found = (("effective flow", linear, None), ("window flow", windows, max(errors, default=None)))

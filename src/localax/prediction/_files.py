@@ -1,5 +1,6 @@
 """Data of one's own from a file or a folder of images: numbers only, nothing that could run, no more than fits."""
 
+import contextlib
 import math
 import warnings
 import zipfile
@@ -14,16 +15,18 @@ from .._errors import SettingError, setting_error, unknown
 
 MOST = 200_000_000
 """Numbers beyond which a file is not read whole."""
-KEPT = 40_000_000
+KEPT = 30_000_000
 """Numbers in the random part of its samples that is read instead."""
-RUN = 64
-"""Samples that are read in one stroke: a disk takes as long for one."""
+RUN, PIECE = 64, 4096
+"""Samples that are read in one stroke, of a part (a disk takes as long for one) and of all."""
 LARGEST = 100_000_000
 """Pixels of an image."""
 PATCHES = 50_000
 """Patches that are cut from images at most."""
 IMAGES = (".png", ".jpg", ".jpeg", ".tif", ".tiff")
-BROKEN = (ValueError, EOFError, OSError, KeyError, zipfile.BadZipFile, RuntimeError, IndexError, TypeError)
+BROKEN = (
+    ValueError, EOFError, OSError, KeyError, zipfile.BadZipFile, RuntimeError, IndexError, TypeError, MemoryError,
+)  # fmt: skip
 """What libraries raise on files that are cut short, or are not what their name says."""
 
 
@@ -47,7 +50,8 @@ def read_samples(path: Path | str, *, array: str | None = None, patch: int = 16,
         raise SettingError(f"predict: there is no file or folder {path}")
     if path.is_dir() or path.suffix.lower() in IMAGES:
         return _patches(path, patch, seed)
-    return _part(_opened(path, array), path, seed)
+    with _told_of(path):
+        return _part(_opened(path, array), path, seed)
 
 
 def read_labels(path: Path | str, *, array: str | None = None) -> np.ndarray:
@@ -55,15 +59,22 @@ def read_labels(path: Path | str, *, array: str | None = None) -> np.ndarray:
     path = Path(path)
     if not path.is_file():
         raise SettingError(f"predict: there is no file {path}")
-    return np.asarray(_opened(path, array)[...]).squeeze()
+    with _told_of(path):
+        return np.asarray(_opened(path, array)[...]).squeeze()
 
 
 def _opened(path: Path, name: str | None) -> Any:
     """The array in a file, still on disk where its kind allows that."""
     if path.suffix.lower() not in READERS:
         raise unknown("kind of file", path.suffix or path.name, [*READERS, *IMAGES])
+    return READERS[path.suffix.lower()](path, name)
+
+
+@contextlib.contextmanager
+def _told_of(path: Path) -> Iterator[None]:
+    """What libraries say of a file that they cannot read, in one line."""
     try:
-        return READERS[path.suffix.lower()](path, name)
+        yield
     except SettingError:
         raise
     except BROKEN as error:
@@ -72,20 +83,27 @@ def _opened(path: Path, name: str | None) -> Any:
 
 
 def _part(source: Any, path: Path, seed: int) -> Data:
-    """All samples, or a random part of them, in order, read piece by piece."""
+    """All samples, or a random part of them, in order, read piece by piece in float32."""
     shape, kind = tuple(source.shape), np.dtype(source.dtype)
     if kind.kind not in "biuf" or len(shape) not in (2, 3, 4) or 0 in shape:
         raise setting_error("predict", path.name, f"{kind} array of shape {shape}", "numbers (n, pixels) or (n, h, w)")
     pixels = math.prod(shape[1:])
     if shape[0] * pixels <= MOST:
-        return Data(np.asarray(source[:]))
+        return Data(_read(source, np.arange(0, shape[0], PIECE), PIECE, shape[0]))
     firsts = _runs(shape[0], max(1, KEPT // pixels), seed)
     rows = (firsts[:, None] + np.arange(RUN)).ravel()
-    out = np.empty((len(rows), *shape[1:]), np.float32)
-    for i, first in enumerate(firsts):
-        out[i * RUN : (i + 1) * RUN] = source[first : first + RUN]
     said = f"{len(rows):,} were taken at random places, {RUN} at each"
-    return Data(out, rows, (f"Of {shape[0]:,} samples in the file, {said}.",))
+    return Data(_read(source, firsts, RUN, len(rows)), rows, (f"Of {shape[0]:,} samples in the file, {said}.",))
+
+
+def _read(source: Any, firsts: np.ndarray, each: int, count: int) -> np.ndarray:
+    """``count`` samples, so many on ``each`` stroke; what float32 cannot hold becomes infinite, and is refused."""
+    out = np.empty((count, *source.shape[1:]), np.float32)
+    with np.errstate(over="ignore"):
+        for i, first in enumerate(firsts.tolist()):
+            part = out[i * each : (i + 1) * each]
+            part[...] = source[first : first + len(part)]
+    return out
 
 
 def _runs(all_: int, kept: int, seed: int) -> np.ndarray:
@@ -122,11 +140,14 @@ class _OnDisk:
 def _npz(path: Path, name: str | None) -> Any:
     with zipfile.ZipFile(path) as archive:
         names = [member.removesuffix(".npy") for member in archive.namelist()]
-        size = archive.getinfo(f"{_chosen(names, name, path)}.npy").file_size
-    if size > 8 * MOST:
-        raise SettingError(f"predict: {path.name} holds {size / 2**30:.1f} GB; save it as .npy, which is read in parts")
+        _refuse_large(path, archive.getinfo(f"{_chosen(names, name, path)}.npy").file_size)
     with np.load(path, allow_pickle=False) as arrays:
         return arrays[_chosen(names, name, path)]
+
+
+def _refuse_large(path: Path, size: int) -> None:
+    if size > 8 * MOST:
+        raise SettingError(f"predict: {path.name} holds {size / 2**30:.1f} GB; save it as .npy, which is read in parts")
 
 
 def _mat(path: Path, name: str | None) -> Any:
@@ -136,31 +157,38 @@ def _mat(path: Path, name: str | None) -> Any:
         names = [found for found, *_ in scipy.io.whosmat(path)]
     except scipy.io.matlab.MatReadError as error:
         raise ValueError(str(error)) from error
-    except NotImplementedError:  # version 7.3, which is HDF5 with its axes the other way round
-        return np.asarray(_h5(path, name)[:]).T
+    except NotImplementedError:  # version 7.3, which is HDF5
+        return _Turned(_h5(path, name))
     return scipy.io.loadmat(path, variable_names=[_chosen(names, name, path)])[_chosen(names, name, path)]
 
 
+class _Turned:
+    """An array in a file that has its axes the other way round."""
+
+    def __init__(self, array: Any):
+        self.array, self.shape, self.dtype = array, tuple(array.shape)[::-1], array.dtype
+
+    def __getitem__(self, rows: Any) -> np.ndarray:
+        return np.asarray(self.array[..., slice(None) if rows is ... else rows]).T
+
+
 def _h5(path: Path, name: str | None) -> Any:
-    """By netCDF4, whose files these are: it opens any HDF5 to read."""
-    import netCDF4
+    import h5py
 
-    dataset = netCDF4.Dataset(path)
-    dataset.set_auto_maskandscale(False)
-    found = dict(_variables(dataset))
+    found: dict[str, Any] = {}
+
+    def keep(at: str, item: Any) -> None:
+        if isinstance(item, h5py.Dataset) and not at.startswith("#"):  # Matlab keeps its own things there
+            found[at] = item
+
+    h5py.File(path, "r").visititems(keep)  # it follows no link to another file
     return found[_chosen(list(found), name, path)]
-
-
-def _variables(group: Any, before: str = "") -> Iterator[tuple[str, Any]]:
-    for name, variable in group.variables.items():
-        yield f"{before}{name}", variable
-    for name, inner in group.groups.items():
-        yield from _variables(inner, f"{before}{name}/")
 
 
 def _csv(path: Path, name: str | None) -> Any:
     """Numbers with commas between; a first line of names is passed over."""
     del name
+    _refuse_large(path, path.stat().st_size)
     with path.open() as lines:
         first = lines.readline()
     try:
@@ -204,10 +232,10 @@ def _patches(path: Path, side: int, seed: int) -> Data:
     if not 2 <= side <= 256:
         raise setting_error("predict", "patch", side, "a side of 2 to 256 pixels")
     rng = np.random.default_rng([seed, 5])
-    each = max(1, PATCHES // len(files))
-    cut = [_cut(_grey(file), side, each, rng, file) for file in files[:PATCHES]]
+    most = min(PATCHES, KEPT // side**2)
+    cut = [_cut(_grey(file), side, max(1, most // len(files)), rng, file) for file in files[:most]]
     samples = np.concatenate(cut)
-    cut_from = f"{len(samples):,} patches of {side} x {side} pixels, from {len(files)} image{'s'[: len(files) - 1]},"
+    cut_from = f"{len(samples):,} patches of {side} x {side} pixels, from {len(cut)} image{'s'[: len(cut) - 1]},"
     return Data(samples, notes=(f"{cut_from} overlap by half: they are worth fewer independent samples.",))
 
 
@@ -217,11 +245,8 @@ def _grey(path: Path) -> np.ndarray:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of large images, which are refused below
-            image = Image.open(path)
-        if image.width * image.height > LARGEST:
-            size = f"{image.width} x {image.height}"
-            raise SettingError(f"predict: {path.name} has {size} pixels; at most {LARGEST:,} are read, so cut it")
-        return np.asarray(image.convert("F" if image.mode.startswith(("I", "F")) else "L"), np.float32)
+            with Image.open(path) as image:
+                return _numbers(image, path)
     except SettingError:
         raise
     except Image.DecompressionBombError as error:
@@ -230,6 +255,13 @@ def _grey(path: Path) -> np.ndarray:
         ) from error
     except (*BROKEN, SyntaxError) as error:
         raise SettingError(f"predict: {path.name} cannot be read as an image") from error
+
+
+def _numbers(image: Any, path: Path) -> np.ndarray:
+    if image.width * image.height > LARGEST:
+        size = f"{image.width} x {image.height}"
+        raise SettingError(f"predict: {path.name} has {size} pixels; at most {LARGEST:,} are read, so cut it")
+    return np.asarray(image.convert("F" if image.mode.startswith(("I", "F")) else "L"), np.float32)
 
 
 def _cut(image: np.ndarray, side: int, most: int, rng: np.random.Generator, path: Path) -> np.ndarray:

@@ -11,6 +11,7 @@ from .._errors import setting_error
 from ..spec import Number, checked_count
 from ._assumptions import Assumption, assumptions, hold, periodic
 from ._beside import PIXELS, Beside, beside
+from ._beside import STARTS as BESIDE
 from ._classes import CONTRASTS, Classes, as_classes, contrasted
 from ._ends import VERDICTS, Ends, Flows, Settings, changed, ends
 from ._flow import HORIZON
@@ -102,8 +103,8 @@ def _explained(flows: Flows, found: Ends, centre: bool, theory: bool) -> _Story:
     behind = law(flows, found, ring, symmetric)
     numbers = why(classes, found.fields[found.typical()], ring and symmetric)
     follow = theory and ring and symmetric and classes.pixels <= PIXELS
-    start = first_fields(classes.shape, settings.starts)[found.typical()]
-    others = beside(classes, start, settings.horizon) if follow else ()
+    starts = np.roll(first_fields(classes.shape, settings.starts), -found.typical(), axis=0)
+    others = beside(classes, starts[:BESIDE], settings.horizon) if follow else ()
     reasons = [
         flow_reason(found, settings),
         worth_reason(numbers, found.verdict),
