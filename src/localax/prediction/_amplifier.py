@@ -10,7 +10,7 @@ from ..stimuli import Empirical
 from ..theory import amplifier
 from ._classes import Classes
 
-MOST = 40_000
+MOST = 20_000
 """Numbers that it is made from; more would narrow a band that is narrow enough."""
 LAST = 0.99
 """The largest correlation at which it is shown: at 1 it has no slope."""

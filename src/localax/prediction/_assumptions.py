@@ -16,7 +16,7 @@ from ._classes import Classes, Rows
 
 SMALL, LARGE = 0.01, 0.05
 """A measured violation holds below the first and is one beyond the second, each with two standard errors of room."""
-MOST = 400_000
+MOST = 200_000
 """Numbers of each class that are looked at."""
 FEWEST = 250
 """Samples below which no number can be told from noise."""
