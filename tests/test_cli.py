@@ -318,7 +318,7 @@ def test_a_broken_settings_file_is_named(tmp_path):
 
 
 def test_an_unknown_benchmark_is_refused():
-    assert "reproduce, start, stimuli, sweeps, theory, train" in said(localax("bench", "nothing"))
+    assert "predict, reproduce, start, stimuli, sweeps, theory, train" in said(localax("bench", "nothing"))
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ WORDS_OF_ITS_OWN = {"ignore_unknown_options": True}
 app.command()(_commands.reproduce)
 app.command()(_commands.stimuli)
 app.command(context_settings=WORDS_OF_ITS_OWN)(_commands.train)
+app.command()(_commands.predict)
 app.command()(_commands.sweep)
 app.command()(_commands.plot)
 app.command()(_commands.runs)
