@@ -1,10 +1,24 @@
 """Prediction: bring samples, learn whether receptive fields on them become local, where, and why."""
 
 from ._assumptions import Assumption
+from ._baselines import BASELINES
+from ._compare import compared
 from ._files import Data, read_labels, read_samples
 from ._law import Law
 from ._predict import predict
 from ._prediction import Prediction
 from ._why import Why, Worth
 
-__all__ = ["Assumption", "Data", "Law", "Prediction", "Why", "Worth", "predict", "read_labels", "read_samples"]
+__all__ = [
+    "BASELINES",
+    "Assumption",
+    "Data",
+    "Law",
+    "Prediction",
+    "Why",
+    "Worth",
+    "compared",
+    "predict",
+    "read_labels",
+    "read_samples",
+]

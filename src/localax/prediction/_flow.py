@@ -17,8 +17,10 @@ from ..networks import Xavier, seed_keys
 from ._classes import Classes, Rows
 
 HORIZON = 400.0
-FIRST, GROWTH, LONGEST = 0.05, 1.25, 20.0
-"""The first step, the factor from one to the next, and the longest: 43 steps to time 400."""
+FIRST, GROWTH, LONGEST = 0.05, 1.25, 5.0
+"""The first step, the factor from one to the next, and the longest: 97 steps to time 400. Against 4,000 steps the share
+of local ends is then off by at most one start in 16 on seven data sets; steps of up to 20 miss a third of them near the
+threshold, and a second-order scheme of as many evaluations (longest step 20) is no better there."""
 RIDGE = 1e-5
 """Added to second moments, in units of a pixel's: fewer samples than pixels leave directions without any."""
 CHUNK = 2048
@@ -40,9 +42,9 @@ def padded(classes: Classes) -> Padded:
     return Padded(*(jnp.asarray(np.pad(x, ((0, -len(x) % CHUNK), (0, 0)))) for x in (classes.one, classes.zero)))
 
 
-def starts(shape: tuple[int, ...], count: int) -> Float[np.ndarray, "starts *pixels"]:
-    """The fields from which networks start by default, of seeds 0, 1, 2, ..."""
-    return np.asarray(Xavier(1e-3).weights(seed_keys(range(count)), 1, shape, jnp.float32))[:, 0]
+def starts(shape: tuple[int, ...], count: int, first: int = 0) -> Float[np.ndarray, "starts *pixels"]:
+    """The fields from which networks start by default, of seeds first, first + 1, ..."""
+    return np.asarray(Xavier(1e-3).weights(seed_keys(range(first, first + count)), 1, shape, jnp.float32))[:, 0]
 
 
 def second_moment(x: Rows) -> Float[np.ndarray, "pixels pixels"]:
