@@ -14,9 +14,9 @@ from ._assumptions import assumptions, hold, periodic
 from ._baselines import baselines
 from ._classes import as_classes
 from ._ends import VERDICTS, Flows, Settings
-from ._flow import HORIZON
+from ._flow import BATCH, HORIZON, RATE
 from ._law import SHARES, law
-from ._verify import BATCH, NETWORKS, RATE, trained_fields
+from ._verify import NETWORKS, trained_fields
 
 Numbers = dict[str, np.ndarray]
 

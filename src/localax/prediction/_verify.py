@@ -12,10 +12,9 @@ from .._types import Array, Float
 from ..analysis import ipr, localized
 from ._classes import Classes, Rows
 from ._ends import Settings
-from ._flow import second_moment, starts
+from ._flow import BATCH, second_moment, stable_rate, starts
 
 NETWORKS = 8
-RATE, BATCH = 0.05, 500
 SHUFFLED = 250
 """Steps after which samples get another order."""
 FIRST_SEED = 1000
@@ -35,8 +34,7 @@ def trained_fields(
     rng = np.random.default_rng([settings.seed, 4])
     w0 = starts(classes.shape, networks, FIRST_SEED)
     w = jnp.asarray(w0.reshape(networks, -1))
-    moment = second_moment(classes.one) + second_moment(classes.zero)
-    rate = min(RATE, 2 / float(np.linalg.eigvalsh(moment)[-1]))  # half of what is stable
+    rate = stable_rate((second_moment(classes.one) + second_moment(classes.zero)) / 2)
     steps = max(1, round(settings.horizon / rate))
     for first in range(0, steps, SHUFFLED):
         orders = [_shuffled(x, rng) for x in (classes.one, classes.zero)]
