@@ -26,6 +26,7 @@ def sets() -> list[Table]:
     for one in made:  # networks on fresh samples, once for every law that can have them
         law = repr(one["classes"])
         plain = one["treatment"] == "none" and len(one["classes"]) == 2
+        one["behind"] = one["family"] in ("NLGP", "Kur", "Ising")
         one["fresh"] = one.pop("lawful") and plain and law not in seen
         seen |= {law} if one["fresh"] else set()
     order = np.random.default_rng(0).permutation(len(made))
@@ -42,9 +43,7 @@ def _all() -> Iterator[Table]:
     yield from _alone()
 
 
-def _set(
-    family: str, classes: list[Table], samples: int, treatment: str = "none", *, lawful: bool = False
-) -> Table:
+def _set(family: str, classes: list[Table], samples: int, treatment: str = "none", *, lawful: bool = False) -> Table:
     return {"family": family, "classes": classes, "samples": samples, "treatment": treatment, "lawful": lawful}
 
 

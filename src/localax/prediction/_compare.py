@@ -6,17 +6,15 @@ from typing import Any
 import numpy as np
 
 from ..analysis import concentration, gathered, width
-from ..networks import SingleReLU
 from ..spec import Number
-from ..stimuli import Affine, Task
-from ..training import train
+from ..stimuli import Task
 from ._assumptions import assumptions, hold, periodic
 from ._baselines import baselines
 from ._classes import as_classes
 from ._ends import VERDICTS, Flows, Settings
-from ._flow import BATCH, HORIZON, RATE
+from ._flow import HORIZON
 from ._law import SHARES, law
-from ._verify import NETWORKS, trained_fields
+from ._verify import NETWORKS, fresh_fields, trained_fields
 
 Numbers = dict[str, np.ndarray]
 
@@ -49,24 +47,14 @@ def compared(
     if behind:
         checks = assumptions(classes)
         numbers |= _law(flows, found, periodic(classes, checks), hold(checks, "S3"))
-    numbers |= {f"network_{k}": v for k, v in _measured(trained_fields(classes, settings, networks), found.ndim).items()}
+    numbers |= {
+        f"network_{k}": v for k, v in _measured(trained_fields(classes, settings, networks), found.ndim).items()
+    }
     numbers |= _single(**baselines(classes, settings))
     if task is not None:
         fields = fresh_fields(task, classes.scale, settings, networks)
         numbers |= {f"fresh_{name}": value for name, value in _measured(fields, found.ndim).items()}
     return numbers | _single(seconds=time.process_time() - began)
-
-
-def fresh_fields(task: Task, scale: float, settings: Settings, networks: int) -> np.ndarray:
-    """Fields of networks that see every sample of a law once, each on a stream of its own, in units of a scale."""
-    steps = max(1, round(settings.horizon / RATE))
-    scaled = Task([Affine(stimulus, 1 / scale) for stimulus in task.stimuli], [0, 1])
-    network = SingleReLU()  # pyright: ignore[reportCallIssue] (its number of units is a property)
-    run = train(
-        scaled, network, steps=steps, batch=BATCH, rate=RATE, seeds=networks, stream="independent",
-        data_seed=settings.seed, save_every=steps, progress=False,
-    )  # fmt: skip
-    return run.final[:, 0]
 
 
 def _law(flows: Flows, found: Any, ring: bool, symmetric: bool) -> Numbers:
