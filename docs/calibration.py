@@ -234,17 +234,15 @@ def sure(found: Sequence[Mapping[str, Any]]) -> dict[str, float]:
 def of_laws(made: Sequence[Set]) -> dict[str, Any]:
     """What was said of laws, beside networks on fresh samples of them."""
     truths = law_truths(made)
-    pairs = [
-        (judged(one)["law"], truths[repr(one["classes"])] >= 0.5) for one in made if repr(one["classes"]) in truths
-    ]
-    pairs_data = [
-        (judged(one)["truth"], truths[repr(one["classes"])] >= 0.5) for one in made if repr(one["classes"]) in truths
-    ]
-    decided = [(said == LAW[0]) == truth for said, truth in pairs if said != LAW[2]]
+    found = [(judged(one), truths[repr(one["classes"])] >= 0.5) for one in made if repr(one["classes"]) in truths]
+    decided = [(one["law"] == LAW[0]) == truth for one, truth in found if one["law"] != LAW[2]]
     return {
-        "laws": len(truths), "sets": len(pairs), "undecided": len(pairs) - len(decided), "right": _mean(decided),
-        "data differ": _mean([data != truth for data, truth in pairs_data]),
-    }  # fmt: skip
+        "laws": len(truths),
+        "sets": len(found),
+        "undecided": len(found) - len(decided),
+        "right": _mean(decided),
+        "differ": sum(one["truth"] != truth for one, truth in found),
+    }
 
 
 # The page -------------------------------------------------------------------------------------------------------------
@@ -257,8 +255,9 @@ def figure(found: Sequence[Mapping[str, Any]]) -> Figure:
     bins = np.unique(place)
     x, y = (np.array([values[place == i].mean() for i in bins]) for values in (p, share))
     errors = np.array([share[place == i].std() / np.sqrt(np.sum(place == i)) for i in bins])
+    ends = np.array([0.0, 1.0])
     reliable = Scatter(
-        "Reliability", {"sets in ten bins": (x, y, errors), "ideal": (np.array([0.0, 1.0]), np.array([0.0, 1.0]), None)},
+        "Reliability", {"sets in ten bins": (x, y, errors), "ideal": (ends, ends, None)},
         xlabel="probability that was predicted", ylabel="share of networks that localize", joined=True,
     )  # fmt: skip
     off = np.sort([one["ipr"] for one in found if one["truth"]])

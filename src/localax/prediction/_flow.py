@@ -2,16 +2,17 @@
 
 With p_c = X_c w, dw/dt = X_1'[1(p_1 > 0)(1 - p_1)]/n_1 - X_0' relu(p_0)/n_0, the gradient of mean((y - ReLU)^2) with
 classes of equal share. Its linear part is -M w, M = (S_0 + S_1)/2, up to what is not sign-symmetric; an exponential
-integrator takes that exactly, so that steps may grow to beyond 1/M. But a drive that is held for a step of t carries a
-slow mode on for (1 - exp(-l t))/l only, l its eigenvalue of M, not for t: after two steps, by which fast modes have come
-to rest, every mode that moves on in one direction is sent ahead by the time that it has lost, at most CATCH_UP times its
-last move, which keeps modes that decay stable.
+integrator takes that exactly, so that steps may grow to beyond 1/M. But a drive that is held for a step of t carries
+a slow mode on for (1 - exp(-l t))/l only, l its eigenvalue of M, not for t: after two steps, by which fast modes have
+come to rest, every mode that moves on in one direction is sent ahead by the time that it has lost, at most CATCH_UP
+times its last move, which keeps modes that decay stable.
 
 A network does not stand still: batches of B samples at rate h shake its weights about their mean, whose flow sees gates
 that are blurred. If the error of a response does not depend on which sample it is, batches add noise of covariance
 (2 e/B) M a unit of time and rate, e = E_1[1(p > 0)(1 - p)^2] + E_0[relu(p)^2], and M holds it at a variance of h e/B in
-every direction: a response p has the deviation s = |x| sqrt(h e/B). Its gate is Phi(p/s), and 1(p > 0)(y - p) becomes
-(y - p) Phi(p/s) - s phi(p/s). On few samples that matters: the sharp landscape has traps that no network ends in.
+every direction, to which it grows as 1 - exp(-2 l t), l = tr M/N: a response p has the deviation s = |x| sqrt(h e/B).
+Its gate is Phi(p/s), and 1(p > 0)(y - p) becomes (y - p) Phi(p/s) - s phi(p/s). On few samples that matters: the sharp
+landscape has traps that no network ends in.
 """
 
 from dataclasses import dataclass
@@ -28,12 +29,13 @@ HORIZON = 400.0
 RATE, BATCH = 0.05, 500
 """Of the networks whose mean is followed."""
 FIRST, GROWTH, LONGEST = 0.05, 1.25, 4.0
-"""The first two steps, the factor from two to the next, and the longest: 132 evaluations to time 400. Beside 1,605, with
-steps of 1/4 and nothing to catch up, at most one of 32 starts ended on the other side of the rule for "localized" on
+"""The first two steps, the factor from two to the next, and the longest: 132 evaluations to time 400. Beside 1,605 of
+steps of 1/4 with nothing to catch up, at most one of 32 starts ended on the other side of the rule for "localized" on
 nine data sets, three of them near the threshold, and the IPR of nine starts in ten was within 11% on all but pulses
 and pixels with a mean of three deviations. Near the threshold, steps of up to 20 alone lose a third of the local ends,
 and a scheme of second order needs three times the evaluations."""
 CATCH_UP = 3.0
+"""Moves that a mode is sent ahead at most: one that shrinks to r in a step has r (r - 3 (1 - r)) after two, > -0.57."""
 RIDGE = 1e-5
 """Added to second moments, in units of a pixel's: fewer samples than pixels leave directions without any."""
 CHUNK = 2048
@@ -91,8 +93,7 @@ def follow(
     ahead[-1] = 0
     modes = basis.T @ w0.reshape(len(w0), -1).T
     pieces = (jnp.asarray(a, jnp.float32) for a in (modes, basis, l, np.exp(-time * l), gain, ahead))
-    noise = jnp.float32(stable_rate(moment) / batch)
-    out = _follow(data.one, data.zero, jnp.asarray(counts, jnp.int32), *pieces, noise)
+    out = _follow(data.one, data.zero, jnp.asarray(counts, jnp.int32), *pieces, _noise(time, moment, batch))
     return (basis @ np.asarray(out, float)).T.reshape(w0.shape).astype(w0.dtype)
 
 
@@ -101,28 +102,36 @@ def stable_rate(moment: Float[np.ndarray, "pixels pixels"]) -> float:
     return min(RATE, 1 / float(np.linalg.eigvalsh(moment)[-1]))
 
 
+def _noise(time: np.ndarray, moment: Float[np.ndarray, "pixels pixels"], batch: float) -> Array:
+    """What batches have added to the variance of a weight before each step, in units of the mean square error."""
+    begun = np.cumsum(np.repeat(time, 2)) - np.repeat(time, 2)
+    grown = -np.expm1(-2 * begun * np.trace(moment) / len(moment))
+    return jnp.asarray(stable_rate(moment) / batch * grown.reshape(-1, 2), jnp.float32)
+
+
 @jax.jit
 def _follow(
     one: Array, zero: Array, counts: Array, modes: Columns, basis: Array, l: Array, decays: Array, gains: Array,
-    aheads: Array, noise: Array,
+    aheads: Array, noises: Array,
 ) -> Columns:  # fmt: skip
-    def driven(state: State) -> State:
+    def driven(u: Columns, noise: Array) -> State:
         """The drive G(w) + M w, by modes, and the mean square error of responses."""
-        u, error = state
         w = basis @ u
-        a, b = _mean(one, counts[0], w, 1.0, noise * error), _mean(zero, counts[1], w, 0.0, noise * error)
-        return basis.T @ (a[0] + b[0]) + l[:, None] * u, a[1] + b[1]
+        (a, e), (b, f) = (_mean(x, counts[c], w, 1.0 - c, noise) for c, x in enumerate((one, zero)))
+        return basis.T @ (a + b) + l[:, None] * u, e + f
 
-    def cycle(state: State, factors: tuple[Array, Array, Array]) -> tuple[State, None]:
-        decay, gain, ahead = (factor[:, None] for factor in factors)
-        drive, error = driven(state)
+    def cycle(state: State, factors: tuple[Array, ...]) -> tuple[State, None]:
+        decay, gain, ahead = (factor[:, None] for factor in factors[:3])
+        noise = factors[3]
+        drive, error = driven(state[0], noise[0] * state[1])
         first = decay * state[0] + gain * drive
-        drive, error = driven((first, error))
+        drive, error = driven(first, noise[1] * error)
         second = decay * first + gain * drive
         onward = (second - first) * (first - state[0]) > 0
         return (second + jnp.where(onward, ahead * (second - first), 0), error), None
 
-    return jax.lax.scan(cycle, (modes, jnp.full(modes.shape[1], 0.5)), (decays, gains, aheads))[0][0]
+    start = (modes, jnp.zeros(modes.shape[1]))
+    return jax.lax.scan(cycle, start, (decays, gains, aheads, noises))[0][0]
 
 
 def _mean(x: Array, count: Array, w: Columns, label: float, noise: Array) -> tuple[Columns, Array]:
