@@ -23,6 +23,7 @@ import numpy as np
 
 from .._types import Array, Float
 from ..networks import Xavier, seed_keys
+from ..spec import Number
 from ._classes import Classes, Rows
 
 HORIZON = 400.0
@@ -83,7 +84,7 @@ def steps(horizon: float) -> Float[np.ndarray, " cycles"]:
 
 def follow(
     data: Padded, counts: tuple[int, int], moment: Float[np.ndarray, "pixels pixels"], w0: Float[np.ndarray, "s ..."],
-    horizon: float, batch: float = BATCH,
+    horizon: float, batch: Number = BATCH,
 ) -> Float[np.ndarray, "s ..."]:  # fmt: skip
     """Fields at the horizon, from ``w0``, on the first ``counts`` samples of the classes, whose M is ``moment``."""
     l, basis = np.linalg.eigh(moment)
@@ -102,7 +103,7 @@ def stable_rate(moment: Float[np.ndarray, "pixels pixels"]) -> float:
     return min(RATE, 1 / float(np.linalg.eigvalsh(moment)[-1]))
 
 
-def _noise(time: np.ndarray, moment: Float[np.ndarray, "pixels pixels"], batch: float) -> Array:
+def _noise(time: np.ndarray, moment: Float[np.ndarray, "pixels pixels"], batch: Number) -> Array:
     """What batches have added to the variance of a weight before each step, in units of the mean square error."""
     begun = np.cumsum(np.repeat(time, 2)) - np.repeat(time, 2)
     grown = -np.expm1(-2 * begun * np.trace(moment) / len(moment))
