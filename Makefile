@@ -12,7 +12,7 @@ PIP := $(PYTHON) -m pip --python $(BIN)/python install --quiet
 PROGRAMS := chromium munged slurmctld slurmd
 PACKAGES := chromium munge slurm-wlm
 
-.PHONY: reproduce test notebook system soak check format docs findings pins clean
+.PHONY: reproduce test notebook system soak check format docs findings calibration pins clean
 
 reproduce: .venv/.have-run
 	$(BIN)/localax reproduce
@@ -54,6 +54,10 @@ docs: .venv/.have-docs
 findings: .venv/.have-run
 	-$(BIN)/localax reproduce all --preset paper --store .paper/store --out .paper/report --summary docs/paper_preset.json
 	$(BIN)/python docs/findings.py
+
+# Predictions beside trained networks on some 350 data sets (about an hour, what is stored aside), and the page on it.
+calibration: .venv/.have-run
+	$(BIN)/python docs/calibration.py
 
 pins: .venv/.have-run
 	$(BIN)/uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 \

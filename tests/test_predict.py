@@ -62,7 +62,7 @@ def test_the_flow_ends_where_an_ordinary_solver_does():
     few = _classes.Classes(data.one[:, :6], data.zero[:, :6], (6,), 1.0, "", False)
     moment = (_flow.second_moment(few.one) + _flow.second_moment(few.zero)) / 2
     w0 = _flow.starts((6,), 3)
-    found = _flow.follow(_flow.padded(few), few.shares(1.0), moment, w0, 400.0)
+    found = _flow.follow(_flow.padded(few), few.shares(1.0), moment, w0, 400.0, batch=math.inf)
     one, zero = few.one.astype(float), few.zero.astype(float)
     for start, end in zip(w0, found, strict=True):
         path = scipy.integrate.solve_ivp(lambda _, w: gradient(one, zero, w), (0, 400), start, rtol=1e-6, atol=1e-8)
@@ -79,8 +79,35 @@ def test_a_part_of_the_data_is_as_if_the_rest_were_not_there():
 
 
 def test_steps_reach_the_horizon():
-    assert len(_flow.steps(400.0)) == 43
-    assert math.isclose(_flow.steps(37.0).sum(), 37.0)
+    assert len(_flow.steps(400.0)) == 66
+    assert math.isclose(2 * _flow.steps(37.0).sum(), 37.0)
+
+
+def test_long_steps_end_where_short_ones_do(monkeypatch):
+    """As the constants promise: one start in 32 on the other side, the IPR of nine in ten within 11%."""
+    one, zero = (np.asarray(stimuli.NLGP(PIXELS, scale, 100.0).sample(jax.random.key(5), N)) for scale in (0.7, 0.3))
+    data = _classes.as_classes(one, None, zero, centre=False, seed=0)
+    settings = _ends.Settings(32, 100.0, 0)
+    long = _ends.ends(data, settings)
+    monkeypatch.setattr(_flow, "LONGEST", 0.25)
+    monkeypatch.setattr(_flow, "CATCH_UP", 0.0)
+    short = _ends.ends(data, settings)
+    assert 0.1 < short.probability < 0.9  # close to the threshold, where starts differ
+    assert np.sum(lx.analysis.localized(long.fields) != lx.analysis.localized(short.fields)) <= 1
+    assert np.quantile(np.abs(long.concentration / short.concentration - 1), 0.9) < 0.11
+
+
+def test_a_blurred_gate_is_the_mean_over_noise():
+    """Against draws, to 6 standard errors."""
+    p, spread = np.array([-0.3, 0.0, 0.2, 2.0]), 0.25
+    noisy = p + spread * np.random.default_rng(0).standard_normal((400_000, 1))
+    for label in (0.0, 1.0):
+        draws = np.where(noisy > 0, label - noisy, 0)
+        error = draws.std(0) / math.sqrt(len(draws))
+        assert np.all(
+            np.abs(_flow._blurred(jax.numpy.asarray(p), jax.numpy.asarray(spread), label) - draws.mean(0))
+            < 6 * error + 1e-6
+        )
 
 
 def test_many_gaussian_samples_set_off_on_the_exact_flow():
@@ -155,6 +182,38 @@ def test_networks_trained_on_the_data_agree():
     assert local.all()
     assert found.verdict == "localizes"
     assert abs(np.median(iprs) / found.ipr - 1) < 0.12
+
+
+def test_networks_that_see_all_samples_at_once_descend_the_gradient():
+    """A batch of all 250 samples a class, in whatever order, is gradient descent; float32 leaves 1e-5 of 40 steps."""
+    data = classes("nlgp", 250)
+    found = _verify.trained_fields(data, _ends.Settings(1, 2.0, 0), networks=2)
+    one, zero = data.one.astype(float), data.zero.astype(float)
+    for w, end in zip(_flow.starts((PIXELS,), 2, _verify.FIRST_SEED).astype(float), found, strict=True):
+        for _ in range(round(2.0 / _flow.RATE)):
+            w = w + _flow.RATE * gradient(one, zero, w)
+        assert np.allclose(end, w, atol=1e-5)
+
+
+def test_networks_on_fresh_samples_of_a_law_that_localizes():
+    task = lx.Task([LAWS["nlgp"](1.0), LAWS["nlgp"](3.0)], [0, 1])
+    assert lx.analysis.localized(_verify.fresh_fields(task, 1.0, _ends.Settings(1, 50.0, 0), networks=2)).all()
+
+
+def test_second_moments_that_localize_by_themselves_are_no_chance():
+    bump = np.exp(-np.square(np.arange(PIXELS) - 8.0) / 2)[None].astype(np.float32)
+    n_ipr = float(lx.analysis.concentration(bump)[0])
+    assert _ends.Ends(bump, n_ipr + 1, 10, alone=0.7).probability == 0
+    assert _ends.Ends(bump, n_ipr + 1, 10, alone=0.9).probability == 1
+
+
+def test_answers_stand_beside_each_other():
+    one, zero = drawn("nlgp", 400)
+    found = prediction.compared(one, zero, starts=4, horizon=20, networks=2, behind=False)
+    assert found["flow_concentration"].shape == (4,)
+    assert found["network_gathered"].shape == (2,)
+    assert found["kurtosis"] < 0 < found["gap"]
+    assert set(prediction.BASELINES) <= set(found)
 
 
 def test_labels_part_the_classes_and_the_larger_is_1():

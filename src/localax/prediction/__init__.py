@@ -2,7 +2,9 @@
 
 from ._amplifier import Band
 from ._assumptions import Assumption
+from ._baselines import BASELINES
 from ._beside import Beside
+from ._compare import compared
 from ._files import Data, read_labels, read_samples
 from ._law import Law
 from ._predict import predict
@@ -10,6 +12,7 @@ from ._prediction import Prediction
 from ._why import Why, Worth
 
 __all__ = [
+    "BASELINES",
     "Assumption",
     "Band",
     "Beside",
@@ -18,6 +21,7 @@ __all__ = [
     "Prediction",
     "Why",
     "Worth",
+    "compared",
     "predict",
     "read_labels",
     "read_samples",

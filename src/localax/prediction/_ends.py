@@ -22,11 +22,13 @@ class Ends:
     """The fields that the flow ends in, one for each start.
 
     ``fields``: (start, *pixels). ``ceiling``: what n IPR chance gives, on clones. ``samples``: of both classes.
+    ``alone``: the share of starts that end in a local field on clones.
     """
 
     fields: Float[np.ndarray, "n *pixels"]
     ceiling: float
     samples: int
+    alone: float = 0.0
 
     @property
     def ndim(self) -> int:
@@ -38,8 +40,13 @@ class Ends:
 
     @property
     def local(self) -> np.ndarray:
-        """Which fields are localized, by the one rule for that, and more so than chance makes them."""
-        return np.asarray(localized(self.fields, ndim=self.ndim)) & (self.concentration > self.ceiling)
+        """Which fields are localized, by the one rule for that, and more so than chance makes them.
+
+        Where clones are local from nearly every start, that is no chance: second moments alone localize, as those of
+        a law whose variance differs from place to place can, and nothing more is asked of the data.
+        """
+        beyond = self.concentration > (0.0 if self.alone >= YES else self.ceiling)
+        return np.asarray(localized(self.fields, ndim=self.ndim)) & beyond
 
     @property
     def probability(self) -> float:
@@ -108,8 +115,8 @@ class Flows:
         counts = self.classes.shares(share)
         w0 = starts(self.classes.shape, self.settings.starts)
         found = [follow(data, counts, _moment(part, counts), w0, self.settings.horizon) for part, data in self.both]
-        chance = concentration(found[1], ndim=w0.ndim - 1)
-        return Ends(found[0], float(np.quantile(chance, CHANCE)), sum(counts))
+        chance, alone = concentration(found[1], ndim=w0.ndim - 1), localized(found[1], ndim=w0.ndim - 1)
+        return Ends(found[0], float(np.quantile(chance, CHANCE)), sum(counts), float(np.mean(alone)))
 
 
 def ends(classes: Classes, settings: Settings) -> Ends:

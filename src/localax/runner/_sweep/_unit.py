@@ -9,15 +9,17 @@ from ..._text import brief
 from .._unit import AbstractUnit, Files, surroundings
 from ._design import changed
 from ._experiment import Experiment
+from ._predict import Predict
 from ._theory import EffectiveFlow, Threshold, WindowFlow
 from ._train import Train
 from ._works import AbstractWork
 
-WORKS: dict[str, AbstractWork] = {work.name: work for work in (Train(), EffectiveFlow(), WindowFlow(), Threshold())}
+ALL = (Train(), EffectiveFlow(), WindowFlow(), Threshold(), Predict())
+WORKS: dict[str, AbstractWork] = {work.name: work for work in ALL}
 
 
 def work_of(what: str) -> AbstractWork:
-    """What a sweep repeats, by its name: training, a flow, a threshold or an experiment."""
+    """What a sweep repeats, by its name: training, a flow, a threshold, a prediction or an experiment."""
     if what in WORKS:
         return WORKS[what]
     from ... import experiments

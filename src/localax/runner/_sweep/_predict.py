@@ -1,0 +1,125 @@
+"""Prediction, repeated: data drawn from laws, with what networks trained on them do beside what is predicted."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+import pydantic
+import scipy
+
+from ... import prediction
+from ..._disk import canonical, pack, unpack
+from ..._errors import SettingError, setting_error, unknown
+from ...spec import built
+from ...stimuli import AbstractStimulus, Task
+from .._training import SHELVES
+from .._unit import Files
+from ._works import PLACE, AbstractWork, Settings
+
+ALONE = 2.0**30
+"""Said to be the size of a data set, so that each is a unit of its own."""
+
+
+def _ranks(x: np.ndarray) -> np.ndarray:
+    """Every pixel's rank among the samples, spread over (-1, 1)."""
+    return 2 * scipy.stats.rankdata(x, axis=0) / (len(x) + 1) - 1
+
+
+def _ramp(x: np.ndarray) -> np.ndarray:
+    """A standard deviation that grows threefold along the last axis."""
+    return x * np.linspace(0.5, 1.5, x.shape[-1])
+
+
+TREATMENTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "none": lambda x: x,
+    "signs": np.sign,
+    "ranks": _ranks,
+    "ramp": _ramp,
+}
+"""What may be done to samples once they are drawn."""
+
+
+class PredictSettings(pydantic.BaseModel):
+    """Settings of a data set and of what is asked about it."""
+
+    model_config = pydantic.ConfigDict(frozen=True, extra="forbid")
+
+    classes: list[dict[str, Any]]
+    """A table for each class, label 0 first; one alone is told from independent pixels of the same marginals."""
+    treatment: str = "none"
+    """What is done to the samples: a name in ``TREATMENTS``."""
+    samples: pydantic.PositiveInt = 2000
+    """Of each class."""
+    seed: int = 0
+    """Of the samples."""
+    starts: pydantic.PositiveInt = 32
+    """Of the flow."""
+    horizon: pydantic.PositiveFloat = 400.0
+    """Of the flow and of training."""
+    networks: pydantic.PositiveInt = 8
+    """That are trained on the data."""
+    fresh: bool = False
+    """Whether as many are trained on fresh samples of the law."""
+    behind: bool = True
+    """Whether the law behind the data is asked for."""
+
+
+class Predict(AbstractWork):
+    """`localax predict` on data that are drawn, with the truth beside it."""
+
+    name = "predict"
+    module = "localax.prediction"
+    has_seeds = False
+    file = "numbers.npz"
+
+    def checked(self, given):
+        for name in given:
+            if name not in PredictSettings.model_fields:
+                raise unknown("setting of predict", name, PredictSettings.model_fields)
+        try:
+            checked = PredictSettings.model_validate(given)
+        except pydantic.ValidationError as error:
+            first = error.errors()[0]
+            raise SettingError(f"predict: {'.'.join(map(str, first['loc']))}: {first['msg'].lower()}") from error
+        if checked.treatment not in TREATMENTS:
+            raise unknown("treatment", checked.treatment, TREATMENTS)
+        if len(checked.classes) not in (1, 2):
+            raise setting_error("predict", "classes", checked.classes, "one table, or two with label 0 first")
+        if checked.fresh and (checked.treatment != "none" or len(checked.classes) == 1):
+            raise setting_error("predict", "fresh", True, "false where data are treated or have one class alone")
+        return checked.model_dump()
+
+    def form(self, settings):
+        return canonical([list(law.shape) for law in _laws(settings)])
+
+    def run(self, settings, seeds, progress, scratch):
+        del seeds, scratch
+        (one,) = settings
+        *zero, long = (_drawn(law, i, one) for i, law in enumerate(_laws(one)))
+        asked = {name: one[name] for name in ("starts", "horizon", "networks", "seed", "behind")}
+        task = Task(_laws(one), [0, 1]) if one["fresh"] else None
+        found = prediction.compared(long, *zero, task=task, **asked)
+        progress(1.0)
+        return Files({self.file: pack(found, {}, kind="predict")})
+
+    def labelled(self, data, name):
+        arrays = unpack(data, kind="predict", name=name)[0]
+        axes = {0: (), 1: ("start",)}
+        return {
+            key: ((PLACE, *(("network",) if key.startswith(("network", "fresh")) else axes[array.ndim])), array[None])
+            for key, array in arrays.items()
+        }
+
+    def size(self, settings):
+        del settings
+        return ALONE, 0.0
+
+
+def _laws(settings: Settings) -> list[AbstractStimulus]:
+    return [built(SHELVES["stimulus"], "classes", table) for table in settings["classes"]]
+
+
+def _drawn(law: AbstractStimulus, label: int, settings: Settings) -> np.ndarray:
+    key = jax.random.fold_in(jax.random.key(settings["seed"]), label)
+    return TREATMENTS[settings["treatment"]](np.asarray(law.sample(key, settings["samples"])))
