@@ -1,0 +1,185 @@
+// Training as it happens: fields, loss and IPR, theory on the same time axis, and a slider to go back.
+
+import { byId, el, freshId, oncePerFrame, plain } from "./dom.js";
+import { ObjectiveView } from "./objective.js";
+import { term } from "./hints.js";
+import { whenThemeChanges } from "./palette.js";
+import { nearest, Plot } from "./plot.js";
+import { drawFields, largest, paint } from "./shapes.js";
+import { change, current } from "./state.js";
+
+export const FLOWS = {
+  effective_flow: { tone: "red", dash: "7 4" },
+  window_flow: { tone: "green", dash: "2 3" },
+  exact_flow: { tone: "purple", dash: "9 3 2 3" },
+};
+const WORDS = {
+  queued: "Waiting for a free core", running: "Running", paused: "Paused", done: "Done", stopped: "Stopped",
+  diverged: "Diverged", failed: "Failed",
+};
+
+export class TrainView {
+  constructor({ pin }) {
+    this.run = null;
+    this.canvas = el("canvas", { class: "field", role: "img", "aria-label": "Receptive field", "aria-describedby": "field-words" });
+    this.words = el("p", { id: "field-words", class: "caption" });
+    this.flows = el("ul", { class: "legend" });
+    this.time = el("output", { for: "replay" });
+    this.replay = el("input", { type: "range", id: "replay", min: 0, max: 0, value: 0, disabled: true, oninput: () => this.goTo(Number(this.replay.value)) });
+    this.follow = el("select", { id: "follow", onchange: () => { change({ follow: Number(this.follow.value) }); this.draw(); } });
+    this.pin = el("button", { type: "button", disabled: true, onclick: () => pin(this.run) }, "Pin this run");
+    this.plots = {
+      loss: new Plot({ title: "Loss", heading: term("loss", "Loss"), xlabel: "time = steps × rate", ylabel: "loss" }),
+      ipr: new Plot({ title: "IPR", heading: term("ipr", "IPR"), xlabel: "time = steps × rate", ylabel: "IPR" }),
+    };
+    this.objective = new ObjectiveView();
+    this.reading = readingView();
+    this.notes = el("ul", { class: "notes" });
+    this.assemble();
+    this.draw = oncePerFrame(() => this.drawNow());
+    new ResizeObserver(() => this.draw()).observe(this.canvas);
+    whenThemeChanges(() => this.draw());
+  }
+
+  assemble() {
+    const heading = freshId("field");
+    const field = el("figure", { class: "chart", "aria-labelledby": heading },
+      el("h2", { id: heading }, term("receptive_field", "Receptive field")), this.flows, this.canvas, this.words,
+      el("div", { class: "replay" }, el("label", { for: "replay" }, "Replay"), this.replay, this.time),
+      el("div", { class: "replay" }, el("label", { for: "follow" }, "Follow"), this.follow, this.pin));
+    byId("train-view").append(el("div", { class: "columns" }, el("div", { class: "stack" }, field, this.reading.node, this.notes),
+      el("div", { class: "stack" }, this.plots.loss.node, this.plots.ipr.node, this.objective.node)));
+  }
+
+  /** Shows a run from now on. */
+  watch(run) {
+    this.run?.listeners.delete(this.hear);
+    this.run = run;
+    this.hear = (what) => this.heard(what);
+    run.listeners.add(this.hear);
+    this.pin.disabled = false;
+    this.follow.replaceChildren(...run.state.shown.map((one, i) => el("option", { value: i, selected: i === this.followed }, nameOf(run, i))));
+    this.follow.value = this.followed;
+    this.reading.show(run);
+    this.draw();
+  }
+
+  heard(what) {
+    if (what === "reading") this.reading.show(this.run);
+    if (what === "theories") this.tellNotes();
+    this.draw();
+  }
+
+  get followed() {
+    return Math.min(current().follow ?? 0, (this.run?.state.shown.length ?? 1) - 1);
+  }
+
+  /** The frame on the screen: the last one unless somebody went back. */
+  get at() {
+    const last = this.run.frames.length - 1;
+    return Math.max(0, Math.min(current().at ?? last, last));
+  }
+
+  goTo(index) {
+    change({ at: index === this.run.frames.length - 1 ? undefined : index });
+    this.draw();
+  }
+
+  drawNow() {
+    if (!this.run) return this.drawNothing();
+    this.replay.disabled = this.run.frames.length < 2;
+    this.replay.max = Math.max(0, this.run.frames.length - 1);
+    this.replay.value = this.at;
+    if (!this.run.frames.length) return this.drawNothing();
+    const frame = this.run.frames[this.at];
+    this.time.textContent = `time ${plain(frame.time)}, step ${frame.step}`;
+    this.replay.setAttribute("aria-valuetext", this.time.textContent);
+    this.drawField(frame);
+    this.drawPlots(frame);
+    this.objective.draw(this.run, this.followed, this.at);
+    return undefined;
+  }
+
+  drawNothing() {
+    this.words.textContent = this.run ? "The first frame comes in a moment." : "Press Start: the field forms here, with what theory says beside it.";
+    paint(this.canvas, () => []);
+    for (const plot of Object.values(this.plots)) plot.draw({ lines: [] });
+  }
+
+  drawField(frame) {
+    const fields = fieldsAt(this.run, frame, this.followed);
+    paint(this.canvas, (width, height) => drawFields(fields, this.run.state.shape, width, height));
+    const name = nameOf(this.run, this.followed);
+    this.words.textContent = `${name}: peak at pixel ${frame.peak[this.followed]}, N × IPR ${plain(frame.ipr[this.followed] * pixels(this.run))}, largest weight ${plain(largest(frame.fields[this.followed]))}.`;
+    showFlows(this.flows, this.run);
+  }
+
+  drawPlots(frame) {
+    for (const [name, plot] of Object.entries(this.plots)) {
+      const lines = curvesOf(this.run, name, this.followed);
+      plot.draw({ lines, marks: this.at < this.run.frames.length - 1 ? [{ x: frame.time, name: "shown" }] : [], words: `${name} is ${plain(frame[name][this.followed])} at time ${plain(frame.time)}.` });
+    }
+  }
+
+  tellNotes() {
+    const said = this.run.theories.map((theory) => `${theory.title}: ${theory.missing ?? theory.note ?? ""}`);
+    this.notes.replaceChildren(...said.map((line) => el("li", {}, line)));
+  }
+}
+
+export const pixels = (run) => run.state.shape.reduce((a, b) => a * b, 1);
+
+export function nameOf(run, index) {
+  const shown = run.state.shown;
+  const { seed, unit } = shown[index];
+  return shown.some((one) => one.unit > 0) ? `seed ${seed}, unit ${unit}` : `seed ${seed}`;
+}
+
+const shortName = (run, index) => nameOf(run, index).replace(/seed (\d+), unit (\d+)/, "s$1 u$2");
+
+/** Fields of a frame with those of each flow at the same time. */
+export function fieldsAt(run, frame, chosen = -1) {
+  return frame.fields.map((values, i) => ({
+    name: shortName(run, i), values, chosen: i === chosen && frame.fields.length > 1, tone: "blue",
+    others: run.known.map((theory) => ({ values: theory.fields[i][nearest(theory.time, frame.time)], name: theory.title, ...FLOWS[theory.flow] })),
+  }));
+}
+
+/** Training and every flow as curves over time; other seeds faintly. */
+export function curvesOf(run, quantity, chosen) {
+  const x = run.frames.map((frame) => frame.time);
+  const series = (i) => run.frames.map((frame) => frame[quantity][i]);
+  const others = run.state.shown.map((_, i) => i).filter((i) => i !== chosen).map((i) => ({ x, y: series(i), tone: "blue", faint: true }));
+  const flows = run.known.filter((theory) => theory[quantity]).map((theory) => ({ name: theory.title, x: theory.time, y: theory[quantity][chosen] ?? [], ...FLOWS[theory.flow] }));
+  return [...others, { name: "training", x, y: series(chosen), tone: "blue", dash: "" }, ...flows];
+}
+
+function showFlows(list, run) {
+  const names = ["training", ...run.known.map((theory) => theory.title)];
+  if (list.dataset.names === names.join()) return;
+  list.dataset.names = names.join();
+  list.replaceChildren(el("li", { class: "key tone-blue" }, "training"),
+    ...run.known.map((theory) => el("li", { class: `key tone-${FLOWS[theory.flow].tone} ${theory.flow}` }, term(theory.flow, theory.title))));
+}
+
+export function statusWords(run, step) {
+  if (run.lost) return "The server has forgotten this run. Press Start to make it again: the same settings give the same bits.";
+  const { status, steps, place, message } = run.state;
+  const where = status === "queued" ? `, ${place} in line` : ` at step ${step} of ${steps}`;
+  return `${WORDS[status] ?? status}${where}.${message ? ` ${message}` : ""}`;
+}
+
+/** What theory predicted, what happened, and why: a sentence each. */
+function readingView() {
+  const parts = { predicted: "Predicted", happened: "Happened", why: "Why" };
+  const cells = Object.fromEntries(Object.keys(parts).map((name) => [name, el("dd", {}, "–")]));
+  const heading = freshId("read");
+  const node = el("section", { class: "reading", "aria-labelledby": heading, "aria-live": "polite" }, el("h3", { id: heading }, "Read"),
+    el("dl", {}, Object.entries(parts).flatMap(([name, title]) => [el("dt", {}, title), cells[name]])));
+  return {
+    node,
+    show(run) {
+      for (const name of Object.keys(parts)) cells[name].textContent = run.reading?.[name] || "–";
+    },
+  };
+}
