@@ -2,7 +2,9 @@
 
 export class Refused extends Error {}
 export class Gone extends Error {
-  constructor() { super("The server does not answer."); }
+  constructor() {
+    super("The server does not answer.");
+  }
 }
 
 const watchers = new Set();
@@ -39,11 +41,17 @@ async function answer(path, options) {
   throw new Refused(body.error ?? `The server refused (${response.status}).`);
 }
 
-const asJson = (body, signal) => ({ method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body), signal });
+const asJson = (body, signal) => ({
+  method: "POST",
+  headers: { "Content-Type": "application/json" },
+  body: JSON.stringify(body),
+  signal,
+});
 
 export const getJson = async (path) => (await answer(path)).json();
 export const getText = async (path) => (await answer(path)).text();
-export const postJson = async (path, body = {}, signal = undefined) => (await answer(path, asJson(body, signal))).json();
+export const postJson = async (path, body = {}, signal = undefined) =>
+  (await answer(path, asJson(body, signal))).json();
 export const postText = async (path, body, signal) => (await answer(path, asJson(body, signal))).text();
 export const postForm = async (path, body) => (await answer(path, { method: "POST", body })).json();
 
@@ -85,7 +93,9 @@ export function rows(packed, inner = 1) {
   const bytes = Uint8Array.from(atob(packed.data), (letter) => letter.charCodeAt(0));
   const numbers = new Float32Array(bytes.buffer);
   const length = packed.shape.slice(packed.shape.length - inner).reduce((a, b) => a * b, 1);
-  return Array.from({ length: numbers.length / length }, (_, i) => Array.from(numbers.subarray(i * length, (i + 1) * length)));
+  return Array.from({ length: numbers.length / length }, (_, i) =>
+    Array.from(numbers.subarray(i * length, (i + 1) * length)),
+  );
 }
 
 export const numbers = (packed) => rows(packed, packed.shape.length)[0] ?? [];

@@ -3,7 +3,7 @@
 import { announce, byId, el, plain } from "./dom.js";
 import { fieldControls, filledIn, kindForm } from "./forms.js";
 import { change, current } from "./state.js";
-import { statusWords } from "./train.js";
+import { statusWords } from "./runs.js";
 
 export class Bench {
   /** `heard(settings)` at every change, `start(settings)` when Start is pressed; both may be refused with a line. */
@@ -11,15 +11,42 @@ export class Bench {
     this.catalogue = catalogue;
     this.heard = heard;
     this.buttons = {
-      start: el("button", { type: "button", class: "primary", onclick: () => this.try(() => start(this.settings)) }, "Start"),
-      pause: el("button", { type: "button", disabled: true, onclick: () => this.try(() => this.run.order(this.run.state.status === "paused" ? "resume" : "pause")) }, "Pause"),
-      stop: el("button", { type: "button", disabled: true, onclick: () => this.try(() => this.run.order("stop")) }, "Stop"),
+      start: el(
+        "button",
+        { type: "button", class: "primary", onclick: () => this.try(() => start(this.settings)) },
+        "Start",
+      ),
+      pause: el(
+        "button",
+        {
+          type: "button",
+          disabled: true,
+          onclick: () => this.try(() => this.run.order(this.run.state.status === "paused" ? "resume" : "pause")),
+        },
+        "Pause",
+      ),
+      stop: el(
+        "button",
+        { type: "button", disabled: true, onclick: () => this.try(() => this.run.order("stop")) },
+        "Stop",
+      ),
     };
     this.status = el("p", { class: "status" }, "Nothing runs yet.");
     this.problem = el("p", { class: "problem", role: "alert" });
     this.progress = el("progress", { value: 0, max: 1, "aria-label": "Progress of the run" });
     this.forms = el("div", { class: "forms" });
-    byId("bench").append(el("h2", { class: "unseen" }, "Settings"), el("div", { class: "orders" }, el("div", { class: "buttons" }, Object.values(this.buttons)), this.progress, this.status, this.problem), this.forms);
+    byId("bench").append(
+      el("h2", { class: "unseen" }, "Settings"),
+      el(
+        "div",
+        { class: "orders" },
+        el("div", { class: "buttons" }, Object.values(this.buttons)),
+        this.progress,
+        this.status,
+        this.problem,
+      ),
+      this.forms,
+    );
     this.set(current().settings ?? catalogue.defaults);
   }
 
@@ -27,15 +54,32 @@ export class Bench {
   set(settings) {
     const { stimuli, networks, initialisers, run, defaults } = this.catalogue;
     const given = { ...defaults, ...settings };
-    this.settings = { ...Object.fromEntries(run.map((field) => [field.name, given[field.name] ?? field.default])), ...given };
+    this.settings = {
+      ...Object.fromEntries(run.map((field) => [field.name, given[field.name] ?? field.default])),
+      ...given,
+    };
     const part = (name, kinds) => {
       this.settings[name] = filledIn(kinds.find((kind) => kind.kind === given[name]?.kind) ?? kinds[0], given[name]);
-      return kindForm({ stimulus: "Stimulus", network: "Network", init: "Initial weights" }[name], kinds, this.settings[name], (value) => this.take({ [name]: value }));
+      return kindForm(
+        { stimulus: "Stimulus", network: "Network", init: "Initial weights" }[name],
+        kinds,
+        this.settings[name],
+        (value) => this.take({ [name]: value }),
+      );
     };
     this.forms.replaceChildren(
       group("Stimulus", true, part("stimulus", stimuli)),
       group("Network", true, part("network", networks)),
-      group("Run", true, el("p", { class: "meaning" }, "The rate can be moved while a run goes on."), ...fieldControls(run.filter((field) => !field.rare), this.settings, (name, value) => this.takeRun(name, value))),
+      group(
+        "Run",
+        true,
+        el("p", { class: "meaning" }, "The rate can be moved while a run goes on."),
+        ...fieldControls(
+          run.filter((field) => !field.rare),
+          this.settings,
+          (name, value) => this.takeRun(name, value),
+        ),
+      ),
       group("Initial weights", false, part("init", initialisers)),
     );
     this.take({});
@@ -58,7 +102,9 @@ export class Bench {
   watch(run) {
     this.run?.listeners.delete(this.hear);
     this.run = run;
-    this.hear = (what) => { if (what === "state" || what === "lost" || what === "frames") this.show(); };
+    this.hear = (what) => {
+      if (what === "state" || what === "lost" || what === "frames") this.show();
+    };
     run.listeners.add(this.hear);
     this.show();
   }

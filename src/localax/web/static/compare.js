@@ -6,7 +6,7 @@ import { DASHES, TONES } from "./palette.js";
 import { Plot } from "./plot.js";
 import { drawFields, paint } from "./shapes.js";
 import { written } from "./state.js";
-import { fieldsAt, pixels } from "./train.js";
+import { fieldsAt, pixels } from "./runs.js";
 
 export class CompareView {
   constructor({ unpin }) {
@@ -16,10 +16,23 @@ export class CompareView {
       ipr: new Plot({ title: "IPR", heading: term("ipr", "IPR"), xlabel: "time = steps × rate", ylabel: "IPR" }),
       loss: new Plot({ title: "Loss", heading: term("loss", "Loss"), xlabel: "time = steps × rate", ylabel: "loss" }),
     };
-    this.empty = el("p", { class: "hint" }, "Nothing is pinned. In Train, press Pin this run, change something and press Start: both are seen here.");
+    this.empty = el(
+      "p",
+      { class: "hint" },
+      "Nothing is pinned. In Train, press Pin this run, change something and press Start: both are seen here.",
+    );
     this.cards = el("div", { class: "cards" });
     this.different = el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Settings that differ" });
-    byId("compare-view").append(this.empty, this.cards, el("div", { class: "charts" }, Object.values(this.plots).map((plot) => plot.node)), this.different);
+    byId("compare-view").append(
+      this.empty,
+      this.cards,
+      el(
+        "div",
+        { class: "charts" },
+        Object.values(this.plots).map((plot) => plot.node),
+      ),
+      this.different,
+    );
     this.draw = oncePerFrame(() => this.drawNow());
   }
 
@@ -27,7 +40,14 @@ export class CompareView {
   show(pinned, now) {
     for (const { run, hear } of this.runs) run.listeners.delete(hear);
     const all = now && !pinned.includes(now) ? [...pinned, now] : pinned;
-    this.runs = all.map((run, i) => ({ run, hear: () => this.draw(), pinned: pinned.includes(run), tone: TONES[i % TONES.length], dash: DASHES[i % DASHES.length], letter: String.fromCharCode(65 + i) }));
+    this.runs = all.map((run, i) => ({
+      run,
+      hear: () => this.draw(),
+      pinned: pinned.includes(run),
+      tone: TONES[i % TONES.length],
+      dash: DASHES[i % DASHES.length],
+      letter: String.fromCharCode(65 + i),
+    }));
     for (const { run, hear } of this.runs) run.listeners.add(hear);
     this.empty.hidden = pinned.length > 0;
     this.cards.replaceChildren(...this.runs.map((one) => this.card(one)));
@@ -40,14 +60,30 @@ export class CompareView {
     one.canvas = el("canvas", { class: "field small", role: "img", "aria-label": `Receptive field of run ${letter}` });
     one.words = el("p", { class: "caption" });
     new ResizeObserver(() => this.draw()).observe(one.canvas);
-    return el("article", { class: "card" }, el("h3", {}, `${letter}: ${run.state.title}`), one.canvas, one.words,
-      pinned ? el("button", { type: "button", onclick: () => this.unpin(run) }, `Unpin ${letter}`) : el("p", { class: "caption" }, "On the bench now"));
+    return el(
+      "article",
+      { class: "card" },
+      el("h2", {}, `${letter}: ${run.state.title}`),
+      one.canvas,
+      one.words,
+      pinned
+        ? el("button", { type: "button", onclick: () => this.unpin(run) }, `Unpin ${letter}`)
+        : el("p", { class: "caption" }, "On the bench now"),
+    );
   }
 
   drawNow() {
     for (const one of this.runs) this.drawCard(one);
     for (const [name, plot] of Object.entries(this.plots)) {
-      plot.draw({ lines: this.runs.map(({ run, letter, tone, dash }) => ({ name: letter, tone, dash, x: run.frames.map((frame) => frame.time), y: run.frames.map((frame) => middle(frame[name])) })) });
+      plot.draw({
+        lines: this.runs.map(({ run, letter, tone, dash }) => ({
+          name: letter,
+          tone,
+          dash,
+          x: run.frames.map((frame) => frame.time),
+          y: run.frames.map((frame) => middle(frame[name])),
+        })),
+      });
     }
   }
 
@@ -55,7 +91,8 @@ export class CompareView {
     const frame = run.frames.at(-1);
     if (!frame) return;
     paint(canvas, (width, height) => drawFields(fieldsAt(run, frame).slice(0, 8), run.state.shape, width, height));
-    words.textContent = `Time ${plain(frame.time)}: N × IPR ${plain(middle(frame.ipr) * pixels(run))}, loss ${plain(middle(frame.loss))} (medians). ${run.reading?.happened ?? ""}`;
+    const [time, ipr, loss] = [frame.time, middle(frame.ipr) * pixels(run), middle(frame.loss)].map(plain);
+    words.textContent = `Time ${time}: N × IPR ${ipr}, loss ${loss} (medians). ${run.reading?.happened ?? ""}`;
   }
 }
 
@@ -66,9 +103,35 @@ function middle(values) {
 
 function differences(runs) {
   const all = runs.map(({ run }) => new Map(new URLSearchParams(written(run.state.settings))));
-  const names = [...new Set(all.flatMap((one) => [...one.keys()]))].filter((name) => new Set(all.map((one) => one.get(name))).size > 1);
+  const names = [...new Set(all.flatMap((one) => [...one.keys()]))].filter(
+    (name) => new Set(all.map((one) => one.get(name))).size > 1,
+  );
   if (!names.length) return el("p", { class: "hint" }, "Both have the same settings.");
-  return el("table", {}, el("caption", {}, "Settings that differ"),
-    el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "setting"), runs.map(({ letter }) => el("th", { scope: "col" }, letter)))),
-    el("tbody", {}, names.map((name) => el("tr", {}, el("th", { scope: "row" }, name), all.map((one) => el("td", {}, one.get(name) ?? "–"))))));
+  return el(
+    "table",
+    {},
+    el("caption", {}, "Settings that differ"),
+    el(
+      "thead",
+      {},
+      el(
+        "tr",
+        {},
+        el("th", { scope: "col" }, "setting"),
+        runs.map(({ letter }) => el("th", { scope: "col" }, letter)),
+      ),
+    ),
+    el(
+      "tbody",
+      {},
+      names.map((name) =>
+        el(
+          "tr",
+          {},
+          el("th", { scope: "row" }, name),
+          all.map((one) => el("td", {}, one.get(name) ?? "–")),
+        ),
+      ),
+    ),
+  );
 }

@@ -45,7 +45,12 @@ export function announce(words) {
 export function oncePerFrame(action) {
   let latest = null;
   return (...given) => {
-    if (latest === null) requestAnimationFrame(() => { const now = latest; latest = null; action(...now); });
+    if (latest === null)
+      requestAnimationFrame(() => {
+        const now = latest;
+        latest = null;
+        action(...now);
+      });
     latest = given;
   };
 }

@@ -25,10 +25,30 @@ export function kindForm(label, kinds, value, tell) {
   };
   const show = (kind, now) => {
     value = now;
-    const select = el("select", { onchange: (event) => { choose(event.target.value); node.querySelector("select").focus(); } },
-      kinds.map((one) => el("option", { value: one.kind, selected: one.kind === kind.kind, disabled: one.ready === false }, one.ready === false ? `${one.kind} (${one.note})` : one.kind)));
-    node.replaceChildren(labelled(label, select, kind), el("p", { class: "meaning" }, kind.meaning),
-      ...fieldControls(kind.fields, value, (name, item) => { value = { ...value, [name]: item }; tell(value); }));
+    const select = el(
+      "select",
+      {
+        onchange: (event) => {
+          choose(event.target.value);
+          node.querySelector("select").focus();
+        },
+      },
+      kinds.map((one) =>
+        el(
+          "option",
+          { value: one.kind, selected: one.kind === kind.kind, disabled: one.ready === false },
+          one.ready === false ? `${one.kind} (${one.note})` : one.kind,
+        ),
+      ),
+    );
+    node.replaceChildren(
+      labelled(label, select, kind),
+      el("p", { class: "meaning" }, kind.meaning),
+      ...fieldControls(kind.fields, value, (name, item) => {
+        value = { ...value, [name]: item };
+        tell(value);
+      }),
+    );
   };
   const found = kinds.find((one) => one.kind === value?.kind) ?? kinds[0];
   show(found, filledIn(found, value ?? {}));
@@ -53,11 +73,34 @@ function control(field, value, tell) {
   const node = el("fieldset", { class: "by-class" });
   const show = (now) => {
     const split = isSplit(field, now);
-    const toggle = el("input", { type: "checkbox", checked: split, onchange: () => { const next = split ? now[now.length - 1] : [now, structuredClone(now)]; tell(next); show(next); node.querySelector("input[type=checkbox]").focus(); } });
+    const toggle = el("input", {
+      type: "checkbox",
+      checked: split,
+      onchange: () => {
+        const next = split ? now[now.length - 1] : [now, structuredClone(now)];
+        tell(next);
+        show(next);
+        node.querySelector("input[type=checkbox]").focus();
+      },
+    });
     const parts = split
-      ? now.map((item, i) => single(field, `${field.label}, ${CLASSES[i] ?? `class ${i}`}`, item, (one) => { now = now.with(i, one); tell(now); }))
-      : [single(field, field.label, now, (one) => { now = one; tell(now); })];
-    node.replaceChildren(el("legend", {}, field.label), el("label", { class: "switch" }, toggle, "one per class"), ...parts);
+      ? now.map((item, i) =>
+          single(field, `${field.label}, ${CLASSES[i] ?? `class ${i}`}`, item, (one) => {
+            now = now.with(i, one);
+            tell(now);
+          }),
+        )
+      : [
+          single(field, field.label, now, (one) => {
+            now = one;
+            tell(now);
+          }),
+        ];
+    node.replaceChildren(
+      el("legend", {}, field.label),
+      el("label", { class: "switch" }, toggle, "one per class"),
+      ...parts,
+    );
   };
   show(value);
   return node;
@@ -66,7 +109,8 @@ function control(field, value, tell) {
 const isSplit = (field, value) => Array.isArray(field.type === "numbers" ? value[0] : value);
 
 function single(field, label, value, tell) {
-  const make = { number: slider, integer: slider, boolean: tick, choice, size, object: nested, numbers: text }[field.type] ?? text;
+  const make =
+    { number: slider, integer: slider, boolean: tick, choice, size, object: nested, numbers: text }[field.type] ?? text;
   return make(field, label, value, tell);
 }
 
@@ -81,9 +125,28 @@ const hintOf = ({ meaning, range }) => [meaning, range].filter(Boolean).join("; 
 
 /** A slider over the usual range beside a number that may go beyond it. */
 function slider(field, label, value, tell) {
-  const bounds = { low: field.min ?? 0, high: field.max ?? 1, log: field.scale === "log", whole: field.type === "integer" };
-  const number = el("input", { type: "number", value, min: field.lowest ?? undefined, max: field.highest ?? undefined, step: bounds.whole ? 1 : "any", class: "number" });
-  const range = el("input", { type: "range", min: 0, max: 1000, value: position(value, bounds), "aria-label": `${label}, slider`, "aria-valuetext": String(value) });
+  const bounds = {
+    low: field.min ?? 0,
+    high: field.max ?? 1,
+    log: field.scale === "log",
+    whole: field.type === "integer",
+  };
+  const number = el("input", {
+    type: "number",
+    value,
+    min: field.lowest ?? undefined,
+    max: field.highest ?? undefined,
+    step: bounds.whole ? 1 : "any",
+    class: "number",
+  });
+  const range = el("input", {
+    type: "range",
+    min: 0,
+    max: 1000,
+    value: position(value, bounds),
+    "aria-label": `${label}, slider`,
+    "aria-valuetext": String(value),
+  });
   const take = (now, from) => {
     if (!Number.isFinite(now)) return;
     if (from !== number) number.value = now;
@@ -92,7 +155,9 @@ function slider(field, label, value, tell) {
     tell(now);
   };
   range.addEventListener("input", () => take(rounded(value1000(Number(range.value), bounds), field, bounds), range));
-  number.addEventListener("input", () => { if (number.value !== "") take(Number(number.value), number); });
+  number.addEventListener("input", () => {
+    if (number.value !== "") take(Number(number.value), number);
+  });
   explain(range, { meaning: hintOf(field), mathml: field.mathml });
   return labelled(label, number, field, [range]);
 }
@@ -112,22 +177,45 @@ function value1000(place, { low, high, log }) {
 
 function rounded(value, field, { whole }) {
   if (whole) return Math.round(value);
-  return field.step ? Number((Math.round(value / field.step) * field.step).toPrecision(8)) : Number(value.toPrecision(3));
+  return field.step
+    ? Number((Math.round(value / field.step) * field.step).toPrecision(8))
+    : Number(value.toPrecision(3));
 }
 
 function tick(field, label, value, tell) {
-  return labelled(label, el("input", { type: "checkbox", checked: value, onchange: (event) => tell(event.target.checked) }), field);
+  return labelled(
+    label,
+    el("input", { type: "checkbox", checked: value, onchange: (event) => tell(event.target.checked) }),
+    field,
+  );
 }
 
 function choice(field, label, value, tell) {
-  return labelled(label, el("select", { onchange: (event) => tell(event.target.value) },
-    field.choices.map((one) => el("option", { value: one, selected: one === value }, one))), field);
+  return labelled(
+    label,
+    el(
+      "select",
+      { onchange: (event) => tell(event.target.value) },
+      field.choices.map((one) => el("option", { value: one, selected: one === value }, one)),
+    ),
+    field,
+  );
 }
 
 function text(field, label, value, tell) {
   const shown = Array.isArray(value) ? value.join(", ") : String(value ?? "");
-  const read = (words) => (field.type === "numbers" ? words.split(",").map(Number).filter((one) => !Number.isNaN(one)) : words);
-  return labelled(label, el("input", { type: "text", value: shown, oninput: (event) => tell(read(event.target.value)) }), field);
+  const read = (words) =>
+    field.type === "numbers"
+      ? words
+          .split(",")
+          .map(Number)
+          .filter((one) => !Number.isNaN(one))
+      : words;
+  return labelled(
+    label,
+    el("input", { type: "text", value: shown, oninput: (event) => tell(read(event.target.value)) }),
+    field,
+  );
 }
 
 /** A ring of so many pixels, or a torus of two sides. */
@@ -136,11 +224,32 @@ function size(field, label, value, tell) {
   const side = (name, now, heard) => slider({ ...field, type: "integer" }, name, now, heard);
   const show = (now) => {
     const torus = Array.isArray(now);
-    const shapes = el("select", { onchange: (event) => { const next = event.target.value === "torus" ? [16, 16] : 40; tell(next); show(next); node.querySelector("select").focus(); } },
-      el("option", { value: "ring", selected: !torus }, "ring"), el("option", { value: "torus", selected: torus }, "torus"));
+    const shapes = el(
+      "select",
+      {
+        onchange: (event) => {
+          const next = event.target.value === "torus" ? [16, 16] : 40;
+          tell(next);
+          show(next);
+          node.querySelector("select").focus();
+        },
+      },
+      el("option", { value: "ring", selected: !torus }, "ring"),
+      el("option", { value: "torus", selected: torus }, "torus"),
+    );
     const sides = torus
-      ? ["height", "width"].map((name, i) => side(name, now[i], (one) => { now = now.with(i, one); tell(now); }))
-      : [side(label, now, (one) => { now = one; tell(now); })];
+      ? ["height", "width"].map((name, i) =>
+          side(name, now[i], (one) => {
+            now = now.with(i, one);
+            tell(now);
+          }),
+        )
+      : [
+          side(label, now, (one) => {
+            now = one;
+            tell(now);
+          }),
+        ];
     node.replaceChildren(labelled("pixels on a", shapes, field), ...sides);
   };
   show(value);

@@ -23,7 +23,9 @@ export function explain(node, about, over = node) {
   node.addEventListener("focus", () => show(node, about));
   node.addEventListener("blur", hide);
   over.addEventListener("pointerenter", () => show(node, about));
-  over.addEventListener("pointerleave", (event) => { if (!byId("hint").contains(event.relatedTarget)) hide(); });
+  over.addEventListener("pointerleave", (event) => {
+    if (!byId("hint").contains(event.relatedTarget)) hide();
+  });
   return node;
 }
 
@@ -56,7 +58,9 @@ function place(hint, at) {
 
 export function startHints() {
   byId("hint").addEventListener("pointerleave", hide);
-  addEventListener("keydown", (event) => { if (event.key === "Escape") hide(); });
+  addEventListener("keydown", (event) => {
+    if (event.key === "Escape") hide();
+  });
   addEventListener("scroll", hide, { capture: true, passive: true });
 }
 
@@ -67,15 +71,23 @@ export function formula(markup) {
   return parsed && onlyMath(parsed);
 }
 
-const PARTS = new Set("math mrow mi mn mo mtext mspace mfrac msqrt mroot msub msup msubsup munder mover munderover mtable mtr mtd mstyle".split(" "));
-const MAY = new Set("display displaystyle scriptlevel mathvariant stretchy fence form separator accent largeop movablelimits lspace rspace width minsize maxsize linethickness columnalign columnspacing rowspacing".split(" "));
+const named = (...lines) => new Set(lines.join(" ").split(" "));
+const PARTS = named(
+  "math mrow mi mn mo mtext mspace mfrac msqrt mroot msub msup msubsup",
+  "munder mover munderover mtable mtr mtd mstyle",
+);
+const MAY = named(
+  "display displaystyle scriptlevel mathvariant stretchy fence form separator accent largeop movablelimits",
+  "lspace rspace width minsize maxsize linethickness columnalign columnspacing rowspacing",
+);
 
 function onlyMath(node) {
   const name = node.localName;
   if (!PARTS.has(name)) return document.createTextNode(node.textContent);
   const copy = document.createElementNS(MATHML, name);
   for (const { name: attribute, value } of node.attributes) if (MAY.has(attribute)) copy.setAttribute(attribute, value);
-  for (const child of node.childNodes) copy.append(child.nodeType === Node.ELEMENT_NODE ? onlyMath(child) : child.textContent);
+  for (const child of node.childNodes)
+    copy.append(child.nodeType === Node.ELEMENT_NODE ? onlyMath(child) : child.textContent);
   return copy;
 }
 

@@ -28,11 +28,17 @@ class Lab {
     this.compare = new CompareView({ unpin: (run) => this.pin(run, false) });
     this.report = new ReportView();
     this.take = new TakeAwayView(this.train);
-    this.bench = new Bench(catalogue, { heard: (settings) => this.hear(settings), start: (settings) => this.start(settings) });
+    this.bench = new Bench(catalogue, {
+      heard: (settings) => this.hear(settings),
+      start: (settings) => this.start(settings),
+    });
     showPresets(catalogue.presets, (preset) => this.open(preset));
     showOwnData(catalogue.limits);
     this.show = makeTabs(byId("tabs"), (name) => this.shown(name));
-    byId("skip").addEventListener("click", (event) => { event.preventDefault(); byId("main").focus(); });
+    byId("skip").addEventListener("click", (event) => {
+      event.preventDefault();
+      byId("main").focus();
+    });
     byId("version").textContent = `version ${catalogue.version}`;
     whenReopened((state) => this.reopen(state));
     whenPresenceChanges((here) => this.tellPresence(here));
@@ -104,10 +110,21 @@ class Lab {
   async reopenRuns(state) {
     const runs = new Map([...this.pinned, this.run].filter(Boolean).map((run) => [run.state.id, run]));
     const wanted = [...(state.pinned ?? []), state.run].filter((id) => id && !runs.has(id));
-    await Promise.all([...new Set(wanted)].map(async (id) => { try { runs.set(id, await Run.reopen(id)); } catch { /* said below */ } }));
+    await Promise.all(
+      [...new Set(wanted)].map(async (id) => {
+        try {
+          runs.set(id, await Run.reopen(id));
+        } catch {
+          /* said below */
+        }
+      }),
+    );
     for (const id of state.pinned ?? []) if (runs.has(id)) this.pin(runs.get(id));
     if (runs.has(state.run)) this.put(runs.get(state.run));
-    else if (state.run) this.bench.say("The run of this link is no longer here. Press Start to make it again: the same settings give the same bits.");
+    else if (state.run)
+      this.bench.say(
+        "The run of this link is no longer here. Press Start to make it again: the same settings give the same bits.",
+      );
     this.shown(this.tab);
   }
 
@@ -121,5 +138,7 @@ class Lab {
 try {
   new Lab(await getJson("/api/catalogue"));
 } catch (error) {
-  byId("main").replaceChildren(el("p", { class: "problem", role: "alert" }, `The lab could not open: ${error.message}`));
+  byId("main").replaceChildren(
+    el("p", { class: "problem", role: "alert" }, `The lab could not open: ${error.message}`),
+  );
 }

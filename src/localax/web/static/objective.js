@@ -8,7 +8,13 @@ const LEVELS = 4;
 
 export class ObjectiveView {
   constructor() {
-    this.plot = new Plot({ title: "What a ReLU neuron maximises", heading: term("objective", "What a ReLU neuron maximises: J"), xlabel: "r, variance of the short class over the long one's", ylabel: "C, Geary's ratio", height: 250 });
+    this.plot = new Plot({
+      title: "What a ReLU neuron maximises",
+      heading: term("objective", "What a ReLU neuron maximises: J"),
+      xlabel: "r, variance of the short class over the long one's",
+      ylabel: "C, Geary's ratio",
+      height: 250,
+    });
     this.facts = el("dl", { class: "facts row" });
     this.places = el("ul", { class: "notes" });
     this.node = el("div", {}, this.plot.node);
@@ -22,16 +28,47 @@ export class ObjectiveView {
     const y = frames.map((frame) => frame.geary[chosen]);
     const points = run.landscape?.points ?? [];
     const now = here ? [{ name: "now", x: x.slice(-1), y: y.slice(-1), tone: "blue", points: 5.5 }] : [];
-    const could = points.length ? [{ name: "where it could go", x: points.map((p) => p.ratio), y: points.map((p) => p.geary), tone: "red", points: 4, labels: points.map((p) => p.title) }] : [];
-    this.plot.draw({ lines: [...levels([...x, ...points.map((p) => p.ratio)], [...y, ...points.map((p) => p.geary)]), { name: "its way", x, y, tone: "blue", dash: "" }, ...could, ...now],
-      words: here ? `J is ${plain(here.objective[chosen])}.` : "" });
+    const could = points.length
+      ? [
+          {
+            name: "where it could go",
+            x: points.map((p) => p.ratio),
+            y: points.map((p) => p.geary),
+            tone: "red",
+            points: 4,
+            labels: points.map((p) => p.title),
+          },
+        ]
+      : [];
+    this.plot.draw({
+      lines: [
+        ...levels([...x, ...points.map((p) => p.ratio)], [...y, ...points.map((p) => p.geary)]),
+        { name: "its way", x, y, tone: "blue", dash: "" },
+        ...could,
+        ...now,
+      ],
+      words: here ? `J is ${plain(here.objective[chosen])}.` : "",
+    });
     this.tell(here, chosen, points);
   }
 
   tell(here, chosen, points) {
-    if (here) this.facts.replaceChildren(...["geary", "ratio", "objective"].flatMap((name) => fact(name, plain(here[name][chosen]), { geary: "C", ratio: "r", objective: "J" }[name])));
+    if (here)
+      this.facts.replaceChildren(
+        ...["geary", "ratio", "objective"].flatMap((name) =>
+          fact(name, plain(here[name][chosen]), { geary: "C", ratio: "r", objective: "J" }[name]),
+        ),
+      );
     const best = Math.max(...points.map((point) => point.objective));
-    this.places.replaceChildren(...points.map((point) => el("li", {}, `${point.title}: J ${plain(point.objective)}${point.objective === best ? ", the best of these" : ""}`)));
+    this.places.replaceChildren(
+      ...points.map((point) =>
+        el(
+          "li",
+          {},
+          `${point.title}: J ${plain(point.objective)}${point.objective === best ? ", the best of these" : ""}`,
+        ),
+      ),
+    );
   }
 }
 
@@ -43,6 +80,12 @@ function levels(xs, ys) {
   const [least, most] = [Math.min(...values), Math.max(...values)];
   if (!(most > least) || !(high > low)) return [];
   const x = Array.from({ length: 30 }, (_, i) => low + ((high - low) * i) / 29);
-  return Array.from({ length: LEVELS }, (_, i) => least + ((most - least) * (i + 0.5)) / LEVELS)
-    .map((value, i) => ({ name: i ? "" : "equal J", x, y: x.map((at) => value * Math.sqrt(1 + at)).map((c) => (c < Math.min(...ys) || c > Math.max(...ys) ? null : c)), tone: "ink", dash: "2 3", faint: true }));
+  return Array.from({ length: LEVELS }, (_, i) => least + ((most - least) * (i + 0.5)) / LEVELS).map((value, i) => ({
+    name: i ? "" : "equal J",
+    x,
+    y: x.map((at) => value * Math.sqrt(1 + at)).map((c) => (c < Math.min(...ys) || c > Math.max(...ys) ? null : c)),
+    tone: "ink",
+    dash: "2 3",
+    faint: true,
+  }));
 }

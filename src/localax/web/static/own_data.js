@@ -8,7 +8,13 @@ import { figureView } from "./report.js";
 const KINDS = ".npy,.npz,.csv,.mat,.h5,.hdf5,.png,.jpg,.jpeg,.tif,.tiff";
 
 export function showOwnData(limits) {
-  const samples = el("input", { type: "file", id: "samples-file", multiple: true, accept: KINDS, onchange: () => say() });
+  const samples = el("input", {
+    type: "file",
+    id: "samples-file",
+    multiple: true,
+    accept: KINDS,
+    onchange: () => say(),
+  });
   const labels = el("input", { type: "file", id: "labels-file", accept: KINDS });
   const problem = el("p", { class: "problem", role: "alert" });
   const progress = el("div", {});
@@ -16,14 +22,19 @@ export function showOwnData(limits) {
   const button = el("button", { type: "submit", class: "primary" }, "Predict");
   const chosen = el("p", { class: "caption" });
 
-  const say = () => { chosen.textContent = [...samples.files].map((file) => `${file.name}, ${plain(file.size / 1e6)} MB`).join("; "); };
+  const say = () => {
+    chosen.textContent = [...samples.files].map((file) => `${file.name}, ${plain(file.size / 1e6)} MB`).join("; ");
+  };
 
   async function predict(event) {
     event.preventDefault();
     problem.textContent = "";
     result.replaceChildren();
     const complaint = wrong(samples.files, limits);
-    if (complaint) { problem.textContent = complaint; return; }
+    if (complaint) {
+      problem.textContent = complaint;
+      return;
+    }
     button.disabled = true;
     try {
       result.replaceChildren(...shown(await follow(await postForm("/api/predict", asForm(samples, labels)), progress)));
@@ -35,19 +46,46 @@ export function showOwnData(limits) {
     button.disabled = false;
   }
 
-  const drop = el("div", { class: "drop" }, el("label", { for: "samples-file" }, "Samples: drop a file here or choose one"), samples, chosen,
-    el("label", { for: "labels-file" }, "Labels, 0 or 1 for each sample (may be left out)"), labels);
-  drop.addEventListener("dragover", (event) => { event.preventDefault(); drop.classList.add("over"); });
+  const drop = el(
+    "div",
+    { class: "drop" },
+    el("label", { for: "samples-file" }, "Samples: drop a file here or choose one"),
+    samples,
+    chosen,
+    el("label", { for: "labels-file" }, "Labels, 0 or 1 for each sample (may be left out)"),
+    labels,
+  );
+  drop.addEventListener("dragover", (event) => {
+    event.preventDefault();
+    drop.classList.add("over");
+  });
   drop.addEventListener("dragleave", () => drop.classList.remove("over"));
-  drop.addEventListener("drop", (event) => { event.preventDefault(); drop.classList.remove("over"); samples.files = event.dataTransfer.files; say(); });
-  byId("own-view").append(el("p", {}, "Would a network that learns from your data grow local receptive fields? Rows are samples and columns are pixels; images are cut into patches. Files stay on the machine that serves this page."),
-    el("form", { onsubmit: predict }, drop, button), problem, progress, result);
+  drop.addEventListener("drop", (event) => {
+    event.preventDefault();
+    drop.classList.remove("over");
+    samples.files = event.dataTransfer.files;
+    say();
+  });
+  byId("own-view").append(
+    el(
+      "p",
+      {},
+      "Would a network that learns from your data grow local receptive fields? Rows are samples and columns are ",
+      "pixels; images are cut into patches. Files stay on the machine that serves this page.",
+    ),
+    el("form", { onsubmit: predict }, drop, button),
+    problem,
+    progress,
+    result,
+  );
 }
 
 function wrong(files, limits) {
   if (!files.length) return "Choose a file of samples first: npy, npz, csv, mat, h5 or images.";
   const size = [...files].reduce((sum, file) => sum + file.size, 0);
-  return limits?.upload && size > limits.upload ? `The files have ${plain(size / 1e6)} MB; at most ${plain(limits.upload / 1e6)} MB come through.` : "";
+  return limits?.upload && size > limits.upload
+    ? `The files have ${plain(size / 1e6)} MB; at most ${plain(limits.upload / 1e6)} MB come through.`
+    : "";
 }
 
 function asForm(samples, labels) {
@@ -58,8 +96,22 @@ function asForm(samples, labels) {
 }
 
 function shown({ summary, prediction, figures }) {
-  const facts = Object.entries(prediction ?? {}).filter(([, value]) => ["string", "number", "boolean"].includes(typeof value));
-  return [el("h2", {}, "Prediction"), ...String(summary ?? "").split(/\n+/).filter(Boolean).map((words) => el("p", {}, words)),
-    facts.length ? el("dl", { class: "facts" }, facts.flatMap(([name, value]) => [el("dt", {}, name.replaceAll("_", " ")), el("dd", {}, plain(value))])) : null,
-    ...(figures ?? []).map(figureView)].filter(Boolean);
+  const facts = Object.entries(prediction ?? {}).filter(([, value]) =>
+    ["string", "number", "boolean"].includes(typeof value),
+  );
+  return [
+    el("h2", {}, "Prediction"),
+    ...String(summary ?? "")
+      .split(/\n+/)
+      .filter(Boolean)
+      .map((words) => el("p", {}, words)),
+    facts.length
+      ? el(
+          "dl",
+          { class: "facts" },
+          facts.flatMap(([name, value]) => [el("dt", {}, name.replaceAll("_", " ")), el("dd", {}, plain(value))]),
+        )
+      : null,
+    ...(figures ?? []).map(figureView),
+  ].filter(Boolean);
 }

@@ -4,11 +4,17 @@
 export const TONES = ["blue", "red", "green", "purple", "orange", "ink"];
 export const DASHES = ["", "7 4", "2 3", "9 3 2 3", "12 4", "4 2"];
 
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const known = new Map();
+dark.addEventListener("change", () => known.clear());
+
 export function colour(name) {
-  return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+  if (!known.has(name))
+    known.set(name, getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim());
+  return known.get(name);
 }
 
 /** Calls again whenever the system goes from light to dark or back. */
 export function whenThemeChanges(action) {
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", action);
+  dark.addEventListener("change", action);
 }

@@ -1,6 +1,22 @@
 // A run as it comes in from the server: its state, its frames, the theory beside it, what it means.
 
 import { getJson, postJson, rows, watch } from "./api.js";
+import { nearest } from "./plot.js";
+
+export const FLOWS = {
+  effective_flow: { tone: "red", dash: "7 4" },
+  window_flow: { tone: "green", dash: "2 3" },
+  exact_flow: { tone: "purple", dash: "9 3 2 3" },
+};
+const WORDS = {
+  queued: "Waiting for a free core",
+  running: "Running",
+  paused: "Paused",
+  done: "Done",
+  stopped: "Stopped",
+  diverged: "Diverged",
+  failed: "Failed",
+};
 
 const OVER = ["done", "stopped", "diverged", "failed"];
 
@@ -13,14 +29,18 @@ export class Run {
     this.reading = null;
     this.lost = false;
     this.listeners = new Set();
-    this.source = watch(`/api/runs/${state.id}/events`, {
-      status: (now) => this.tell("state", now),
-      frame: (frame) => this.addFrame(frame),
-      theory: (theory) => this.addTheory(theory),
-      landscape: (landscape) => this.tell("landscape", landscape),
-      reading: (reading) => this.tell("reading", reading),
-      end: (now) => this.tell("state", now),
-    }, () => this.tell("lost", true));
+    this.source = watch(
+      `/api/runs/${state.id}/events`,
+      {
+        status: (now) => this.tell("state", now),
+        frame: (frame) => this.addFrame(frame),
+        theory: (theory) => this.addTheory(theory),
+        landscape: (landscape) => this.tell("landscape", landscape),
+        reading: (reading) => this.tell("reading", reading),
+        end: (now) => this.tell("state", now),
+      },
+      () => this.tell("lost", true),
+    );
   }
 
   static async start(settings) {
@@ -52,8 +72,12 @@ export class Run {
     this.tell("state", await postJson(`/api/runs/${this.state.id}/${what}`, body));
   }
 
-  get over() { return this.lost || OVER.includes(this.state.status); }
-  get known() { return this.theories.filter((theory) => !theory.missing); }
+  get over() {
+    return this.lost || OVER.includes(this.state.status);
+  }
+  get known() {
+    return this.theories.filter((theory) => !theory.missing);
+  }
 
   close() {
     this.source.close();
@@ -66,4 +90,56 @@ function byField(theory, inner) {
   const all = rows(theory.fields, inner);
   const times = theory.time.length;
   return Array.from({ length: all.length / times }, (_, i) => all.slice(i * times, (i + 1) * times));
+}
+
+export const pixels = (run) => run.state.shape.reduce((a, b) => a * b, 1);
+
+export function nameOf(run, index) {
+  const shown = run.state.shown;
+  const { seed, unit } = shown[index];
+  return shown.some((one) => one.unit > 0) ? `seed ${seed}, unit ${unit}` : `seed ${seed}`;
+}
+
+const shortName = (run, index) => nameOf(run, index).replace(/seed (\d+), unit (\d+)/, "s$1 u$2");
+
+/** Fields of a frame with those of each flow at the same time. */
+export function fieldsAt(run, frame, chosen = -1) {
+  return frame.fields.map((values, i) => ({
+    name: shortName(run, i),
+    values,
+    chosen: i === chosen && frame.fields.length > 1,
+    tone: "blue",
+    others: run.known.map((theory) => ({
+      values: theory.fields[i][nearest(theory.time, frame.time)],
+      name: theory.title,
+      ...FLOWS[theory.flow],
+    })),
+  }));
+}
+
+/** Training and every flow as curves over time; other seeds faintly. */
+export function curvesOf(run, quantity, chosen) {
+  const x = run.frames.map((frame) => frame.time);
+  const series = (i) => run.frames.map((frame) => frame[quantity][i]);
+  const others = run.state.shown
+    .map((_, i) => i)
+    .filter((i) => i !== chosen)
+    .map((i) => ({ x, y: series(i), tone: "blue", faint: true }));
+  const flows = run.known
+    .filter((theory) => theory[quantity])
+    .map((theory) => ({
+      name: theory.title,
+      x: theory.time,
+      y: theory[quantity][chosen] ?? [],
+      ...FLOWS[theory.flow],
+    }));
+  return [...others, { name: "training", x, y: series(chosen), tone: "blue", dash: "" }, ...flows];
+}
+
+export function statusWords(run, step) {
+  if (run.lost)
+    return "The server has forgotten this run. Press Start to make it again: the same settings give the same bits.";
+  const { status, steps, place, message } = run.state;
+  const where = status === "queued" ? `, ${place} in line` : ` at step ${step} of ${steps}`;
+  return `${WORDS[status] ?? status}${where}.${message ? ` ${message}` : ""}`;
 }

@@ -9,13 +9,21 @@ const STEPS = 24; // shades on each side of zero
 const GAP = 6;
 const HEAD = 16;
 
-/** Shapes of fields side by side. `fields`: {name, values, others: [{name, values, tone, dash}], chosen, tone}; `shape` of the pixels. */
+/**
+ * Shapes of fields side by side. `fields`: {name, values, tone, chosen, others: [{name, values, tone, dash}]};
+ * `shape`: of the pixels.
+ */
 export function drawFields(fields, shape, width, height) {
   const plane = shape.length === 2;
   const boxes = plane ? [...fields, ...theoryOf(fields)] : fields;
   const grid = arrange(boxes.length, width, height, plane ? shape[1] / shape[0] : 2.2);
   return boxes.flatMap((field, i) => {
-    const box = { x: (i % grid.columns) * grid.width, y: Math.floor(i / grid.columns) * grid.height, width: grid.width, height: grid.height };
+    const box = {
+      x: (i % grid.columns) * grid.width,
+      y: Math.floor(i / grid.columns) * grid.height,
+      width: grid.width,
+      height: grid.height,
+    };
     return [...title(field, box), ...(plane ? tile(field.values, shape, inside(box)) : curves(field, inside(box)))];
   });
 }
@@ -37,13 +45,25 @@ function arrange(count, width, height, aspect) {
   return best ?? { columns: 1, width, height };
 }
 
-const inside = (box) => ({ x: box.x + GAP, y: box.y + HEAD + 2, width: box.width - 2 * GAP, height: box.height - HEAD - GAP - 2 });
+const inside = (box) => ({
+  x: box.x + GAP,
+  y: box.y + HEAD + 2,
+  width: box.width - 2 * GAP,
+  height: box.height - HEAD - GAP - 2,
+});
 
 function title(field, box) {
   const frame = `M${box.x + 1} ${box.y + 1}h${box.width - 2}v${box.height - 2}h${2 - box.width}z`;
   return [
     ...(field.chosen ? [{ d: frame, stroke: colour("line"), width: 1 }] : []),
-    { text: field.name, x: box.x + GAP, y: box.y + HEAD - 3, fill: colour(field.chosen ? "ink" : "soft"), bold: field.chosen, width: box.width - GAP },
+    {
+      text: field.name,
+      x: box.x + GAP,
+      y: box.y + HEAD - 3,
+      fill: colour(field.chosen ? "ink" : "soft"),
+      bold: field.chosen,
+      width: box.width - GAP,
+    },
   ];
 }
 
@@ -58,7 +78,15 @@ function curves(field, box) {
   const [low, high] = [Math.min(0, ...finite), Math.max(0, ...finite)];
   const up = (value) => box.y + (box.height * (high - (Number.isFinite(value) ? value : 0))) / (high - low || 1);
   const zero = { d: `M${box.x} ${up(0).toFixed(1)}h${box.width}`, stroke: colour("grid"), width: 1 };
-  return [zero, ...all.map(({ values, tone, dash }, i) => ({ d: polyline(values, box, up), stroke: colour(tone ?? "blue"), dash, width: i ? 1.5 : 2 }))];
+  return [
+    zero,
+    ...all.map(({ values, tone, dash }, i) => ({
+      d: polyline(values, box, up),
+      stroke: colour(tone ?? "blue"),
+      dash,
+      width: i ? 1.5 : 2,
+    })),
+  ];
 }
 
 function polyline(values, box, up) {
@@ -73,7 +101,10 @@ function tile(values, [height, width], box) {
   const shades = new Map();
   values.forEach((value, i) => {
     const shade = Math.round((STEPS * (Number.isFinite(value) ? value : 0)) / top);
-    const square = `M${(box.x + (i % width) * side).toFixed(2)} ${(box.y + Math.floor(i / width) * side).toFixed(2)}h${side.toFixed(2)}v${side.toFixed(2)}h${(-side).toFixed(2)}z`;
+    const [x, y, s] = [box.x + (i % width) * side, box.y + Math.floor(i / width) * side, side].map((one) =>
+      one.toFixed(2),
+    );
+    const square = `M${x} ${y}h${s}v${s}h-${s}z`;
     shades.set(shade, (shades.get(shade) ?? "") + square);
   });
   return [...shades].map(([shade, d]) => ({ d, fill: shaded(shade / STEPS) }));
@@ -111,7 +142,11 @@ function stroke(pen, shape) {
     return;
   }
   const path = new Path2D(shape.d);
-  if (shape.fill) { pen.fillStyle = shape.fill; pen.fill(path); return; }
+  if (shape.fill) {
+    pen.fillStyle = shape.fill;
+    pen.fill(path);
+    return;
+  }
   pen.strokeStyle = shape.stroke;
   pen.lineWidth = shape.width;
   pen.lineJoin = "round";
@@ -121,9 +156,31 @@ function stroke(pen, shape) {
 
 /** The same shapes as a picture of SVG. */
 export function asSvg(shapes, width, height) {
-  return svg("svg", { xmlns: "http://www.w3.org/2000/svg", width, height, viewBox: `0 0 ${width} ${height}` },
+  return svg(
+    "svg",
+    { xmlns: "http://www.w3.org/2000/svg", width, height, viewBox: `0 0 ${width} ${height}` },
     svg("rect", { width, height, fill: colour("ground") }),
-    shapes.map((shape) => shape.text !== undefined
-      ? svg("text", { x: shape.x, y: shape.y, fill: shape.fill, "font-family": "sans-serif", "font-size": 12, "font-weight": shape.bold ? 600 : 400 }, shape.text)
-      : svg("path", { d: shape.d, fill: shape.fill ?? "none", stroke: shape.stroke, "stroke-width": shape.width, "stroke-dasharray": shape.dash })));
+    shapes.map((shape) =>
+      shape.text !== undefined
+        ? svg(
+            "text",
+            {
+              x: shape.x,
+              y: shape.y,
+              fill: shape.fill,
+              "font-family": "sans-serif",
+              "font-size": 12,
+              "font-weight": shape.bold ? 600 : 400,
+            },
+            shape.text,
+          )
+        : svg("path", {
+            d: shape.d,
+            fill: shape.fill ?? "none",
+            stroke: shape.stroke,
+            "stroke-width": shape.width,
+            "stroke-dasharray": shape.dash,
+          }),
+    ),
+  );
 }

@@ -54,10 +54,16 @@ function put(target, path, value) {
 }
 
 function asValue(text) {
-  try { return JSON.parse(text); } catch { return text; }
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
 }
 
 /** Strings stay as they are unless they would be read as something else. */
 function asText(value) {
-  return typeof value === "string" && typeof asValue(value) === "string" && !value.startsWith('"') ? value : JSON.stringify(value);
+  return typeof value === "string" && typeof asValue(value) === "string" && !value.startsWith('"')
+    ? value
+    : JSON.stringify(value);
 }

@@ -7,24 +7,51 @@ import { whenThemeChanges } from "./palette.js";
 import { Plot } from "./plot.js";
 import { drawFields, paint } from "./shapes.js";
 
-const CLASSES = [{ name: "short", tone: "red", dash: "7 4" }, { name: "long", tone: "blue", dash: "" }];
+const CLASSES = [
+  { name: "short", tone: "red", dash: "7 4" },
+  { name: "long", tone: "blue", dash: "" },
+];
 const REST = 350; // milliseconds without a change, after which slower questions are asked
 
 export class StimulusView {
   constructor() {
     this.plots = {
-      marginal: new Plot({ title: "Marginal", heading: term("marginal", "Marginal of a pixel"), xlabel: "value of a pixel", ylabel: "density" }),
-      covariance: new Plot({ title: "Covariance", heading: term("covariance", "Covariance"), xlabel: "distance in pixels", ylabel: "covariance" }),
-      amplifier: new Plot({ title: "Amplifier", heading: term("amplifier", "Amplifier"), xlabel: "a", ylabel: "φ(a)" }),
+      marginal: new Plot({
+        title: "Marginal",
+        heading: term("marginal", "Marginal of a pixel"),
+        xlabel: "value of a pixel",
+        ylabel: "density",
+      }),
+      covariance: new Plot({
+        title: "Covariance",
+        heading: term("covariance", "Covariance"),
+        xlabel: "distance in pixels",
+        ylabel: "covariance",
+      }),
+      amplifier: new Plot({ title: "Amplifier", heading: term("amplifier"), xlabel: "a", ylabel: "φ(a)" }),
     };
     this.samples = el("canvas", { class: "samples", role: "img", "aria-label": "Samples of both classes" });
     this.kurtosis = el("dl", { class: "facts" });
     this.threshold = thresholdMark();
     this.problem = el("p", { class: "problem", role: "alert" });
     const heading = freshId("samples");
-    byId("stimulus-view").append(this.problem, this.threshold.node, el("div", { class: "charts" },
-      el("figure", { class: "chart", "aria-labelledby": heading }, el("h3", { id: heading }, "Samples"), this.samples),
-      withFacts(this.plots.marginal.node, this.kurtosis), this.plots.covariance.node, this.plots.amplifier.node));
+    byId("stimulus-view").append(
+      this.problem,
+      this.threshold.node,
+      el(
+        "div",
+        { class: "charts" },
+        el(
+          "figure",
+          { class: "chart", "aria-labelledby": heading },
+          el("h3", { id: heading }, "Samples"),
+          this.samples,
+        ),
+        withFacts(this.plots.marginal.node, this.kurtosis),
+        this.plots.covariance.node,
+        this.plots.amplifier.node,
+      ),
+    );
     this.ask = latest((settings, signal) => postJson("/api/stimulus", { settings }, signal));
     this.askCritical = latest((settings, signal) => postJson("/api/threshold", { settings }, signal));
     this.show = oncePerFrame((settings) => this.fetch(settings));
@@ -68,14 +95,23 @@ export class StimulusView {
     const { classes, shape } = this.found;
     const drawn = classes.map((one) => rows(one.samples, shape.length));
     const count = Math.min(...drawn.map((list) => list.length), 3);
-    const fields = Array.from({ length: count }, (_, i) => drawn.map((list, c) => ({ name: style(c).name, values: list[i], ...style(c) }))).flat();
+    const fields = Array.from({ length: count }, (_, i) =>
+      drawn.map((list, c) => ({ name: style(c).name, values: list[i], ...style(c) })),
+    ).flat();
     paint(this.samples, (width, height) => drawFields(fields, shape, width, height));
   }
 
   drawMarginal(classes) {
-    const lines = classes.map(({ marginal }, c) => ({ ...style(c), ...steps(numbers(marginal.edges), numbers(marginal.density)) }));
+    const lines = classes.map(({ marginal }, c) => ({
+      ...style(c),
+      ...steps(numbers(marginal.edges), numbers(marginal.density)),
+    }));
     const said = classes.map(({ marginal }, c) => `${style(c).name} ${marginal.excess_kurtosis_text}`);
-    this.plots.marginal.draw({ lines, yrange: [0, 1.08 * Math.max(...lines.flatMap((line) => line.y))], words: `Excess kurtosis: ${said.join(", ")}.` });
+    this.plots.marginal.draw({
+      lines,
+      yrange: [0, 1.08 * Math.max(...lines.flatMap((line) => line.y))],
+      words: `Excess kurtosis: ${said.join(", ")}.`,
+    });
     this.kurtosis.replaceChildren(...fact("excess_kurtosis", said.join(", "), "excess kurtosis"));
   }
 
@@ -84,15 +120,21 @@ export class StimulusView {
     const half = Math.floor(shape.at(-1) / 2) + 1;
     const x = Array.from({ length: half }, (_, i) => i);
     const lines = classes.map((one, c) => ({ ...style(c), x, y: numbers(one.covariance).slice(0, half) }));
-    this.plots.covariance.draw({ lines, words: `At distance 1: ${lines.map((line) => `${line.name} ${plain(line.y[1])}`).join(", ")}.` });
+    this.plots.covariance.draw({
+      lines,
+      words: `At distance 1: ${lines.map((line) => `${line.name} ${plain(line.y[1])}`).join(", ")}.`,
+    });
   }
 
   drawAmplifier(amplifier) {
     this.plots.amplifier.node.classList.toggle("empty", Boolean(amplifier.missing));
-    if (amplifier.missing) return this.plots.amplifier.draw({ lines: [{ name: amplifier.missing, x: [], y: [], tone: "ink" }] });
+    if (amplifier.missing)
+      return this.plots.amplifier.draw({ lines: [{ name: amplifier.missing, x: [], y: [], tone: "ink" }] });
     const x = numbers(amplifier.a);
-    const lines = [{ name: "φ of the long class", x, y: numbers(amplifier.phi), tone: "blue", dash: "" },
-      { name: "tangent at 0", x, y: numbers(amplifier.tangent), tone: "green", dash: "7 4" }];
+    const lines = [
+      { name: "φ of the long class", x, y: numbers(amplifier.phi), tone: "blue", dash: "" },
+      { name: "tangent at 0", x, y: numbers(amplifier.tangent), tone: "green", dash: "7 4" },
+    ];
     if (amplifier.third) lines.push({ name: "third order", x, y: numbers(amplifier.third), tone: "red", dash: "2 3" });
     const [low, high] = [Math.min(...lines[0].y), Math.max(...lines[0].y)];
     const room = 0.35 * (high - low || 1);
@@ -102,10 +144,16 @@ export class StimulusView {
 
 const style = (c) => CLASSES[c] ?? { name: `class ${c}`, tone: "purple", dash: "2 3" };
 
-const withFacts = (figure, facts) => { figure.append(facts); return figure; };
+const withFacts = (figure, facts) => {
+  figure.append(facts);
+  return figure;
+};
 
 /** Where a curve leaves the picture it is not drawn, so that it does not squeeze the others. */
-const clipped = (line, low, high) => ({ ...line, y: line.y.map((value) => (value < low || value > high ? null : value)) });
+const clipped = (line, low, high) => ({
+  ...line,
+  y: line.y.map((value) => (value < low || value > high ? null : value)),
+});
 
 /** A histogram as a line of steps. */
 function steps(edges, density) {
@@ -118,8 +166,14 @@ function thresholdMark() {
   const sentence = el("p", { class: "sentence" });
   const more = el("ul", { class: "more" });
   const heading = freshId("threshold");
-  const node = el("section", { class: "threshold", "aria-labelledby": heading }, el("h3", { id: heading }, term("threshold", "Threshold")),
-    el("div", { class: "scale" }, el("span", {}, "◂ stays spread"), meter, el("span", {}, "localizes ▸")), sentence, more);
+  const node = el(
+    "section",
+    { class: "threshold", "aria-labelledby": heading },
+    el("h3", { id: heading }, term("threshold", "Threshold")),
+    el("div", { class: "scale" }, el("span", {}, "◂ stays spread"), meter, el("span", {}, "localizes ▸")),
+    sentence,
+    more,
+  );
 
   function show(found) {
     const far = found.relative ?? found.rate ?? 0;
@@ -135,6 +189,7 @@ function thresholdMark() {
     more.replaceChildren(...lines.map((line) => el("li", {}, line)));
   }
 
-  const add = ({ critical, exact }) => say([...critical.map((one) => one.sentence), exact.sentence ?? exact.missing].filter(Boolean));
+  const add = ({ critical, exact }) =>
+    say([...critical.map((one) => one.sentence), exact.sentence ?? exact.missing].filter(Boolean));
   return { node, show, say, add };
 }

@@ -4,29 +4,40 @@ import { byId, el, freshId, oncePerFrame, plain } from "./dom.js";
 import { ObjectiveView } from "./objective.js";
 import { term } from "./hints.js";
 import { whenThemeChanges } from "./palette.js";
-import { nearest, Plot } from "./plot.js";
+import { Plot } from "./plot.js";
+import { readingView } from "./reading.js";
+import { curvesOf, fieldsAt, FLOWS, nameOf, pixels } from "./runs.js";
 import { drawFields, largest, paint } from "./shapes.js";
 import { change, current } from "./state.js";
-
-export const FLOWS = {
-  effective_flow: { tone: "red", dash: "7 4" },
-  window_flow: { tone: "green", dash: "2 3" },
-  exact_flow: { tone: "purple", dash: "9 3 2 3" },
-};
-const WORDS = {
-  queued: "Waiting for a free core", running: "Running", paused: "Paused", done: "Done", stopped: "Stopped",
-  diverged: "Diverged", failed: "Failed",
-};
 
 export class TrainView {
   constructor({ pin }) {
     this.run = null;
-    this.canvas = el("canvas", { class: "field", role: "img", "aria-label": "Receptive field", "aria-describedby": "field-words" });
+    this.canvas = el("canvas", {
+      class: "field",
+      role: "img",
+      "aria-label": "Receptive field",
+      "aria-describedby": "field-words",
+    });
     this.words = el("p", { id: "field-words", class: "caption" });
     this.flows = el("ul", { class: "legend" });
     this.time = el("output", { for: "replay" });
-    this.replay = el("input", { type: "range", id: "replay", min: 0, max: 0, value: 0, disabled: true, oninput: () => this.goTo(Number(this.replay.value)) });
-    this.follow = el("select", { id: "follow", onchange: () => { change({ follow: Number(this.follow.value) }); this.draw(); } });
+    this.replay = el("input", {
+      type: "range",
+      id: "replay",
+      min: 0,
+      max: 0,
+      value: 0,
+      disabled: true,
+      oninput: () => this.goTo(Number(this.replay.value)),
+    });
+    this.follow = el("select", {
+      id: "follow",
+      onchange: () => {
+        change({ follow: Number(this.follow.value) });
+        this.draw();
+      },
+    });
     this.pin = el("button", { type: "button", disabled: true, onclick: () => pin(this.run) }, "Pin this run");
     this.plots = {
       loss: new Plot({ title: "Loss", heading: term("loss", "Loss"), xlabel: "time = steps × rate", ylabel: "loss" }),
@@ -43,12 +54,24 @@ export class TrainView {
 
   assemble() {
     const heading = freshId("field");
-    const field = el("figure", { class: "chart", "aria-labelledby": heading },
-      el("h2", { id: heading }, term("receptive_field", "Receptive field")), this.flows, this.canvas, this.words,
+    const field = el(
+      "figure",
+      { class: "chart", "aria-labelledby": heading },
+      el("h2", { id: heading }, term("receptive_field", "Receptive field")),
+      this.flows,
+      this.canvas,
+      this.words,
       el("div", { class: "replay" }, el("label", { for: "replay" }, "Replay"), this.replay, this.time),
-      el("div", { class: "replay" }, el("label", { for: "follow" }, "Follow"), this.follow, this.pin));
-    byId("train-view").append(el("div", { class: "columns" }, el("div", { class: "stack" }, field, this.reading.node, this.notes),
-      el("div", { class: "stack" }, this.plots.loss.node, this.plots.ipr.node, this.objective.node)));
+      el("div", { class: "replay" }, el("label", { for: "follow" }, "Follow"), this.follow, this.pin),
+    );
+    byId("train-view").append(
+      el(
+        "div",
+        { class: "columns" },
+        el("div", { class: "stack" }, field, this.reading.node, this.notes),
+        el("div", { class: "stack" }, this.plots.loss.node, this.plots.ipr.node, this.objective.node),
+      ),
+    );
   }
 
   /** Shows a run from now on. */
@@ -58,7 +81,9 @@ export class TrainView {
     this.hear = (what) => this.heard(what);
     run.listeners.add(this.hear);
     this.pin.disabled = false;
-    this.follow.replaceChildren(...run.state.shown.map((one, i) => el("option", { value: i, selected: i === this.followed }, nameOf(run, i))));
+    this.follow.replaceChildren(
+      ...run.state.shown.map((one, i) => el("option", { value: i, selected: i === this.followed }, nameOf(run, i))),
+    );
     this.follow.value = this.followed;
     this.reading.show(run);
     this.draw();
@@ -101,7 +126,9 @@ export class TrainView {
   }
 
   drawNothing() {
-    this.words.textContent = this.run ? "The first frame comes in a moment." : "Press Start: the field forms here, with what theory says beside it.";
+    this.words.textContent = this.run
+      ? "The first frame comes in a moment."
+      : "Press Start: the field forms here, with what theory says beside it.";
     paint(this.canvas, () => []);
     for (const plot of Object.values(this.plots)) plot.draw({ lines: [] });
   }
@@ -109,15 +136,20 @@ export class TrainView {
   drawField(frame) {
     const fields = fieldsAt(this.run, frame, this.followed);
     paint(this.canvas, (width, height) => drawFields(fields, this.run.state.shape, width, height));
-    const name = nameOf(this.run, this.followed);
-    this.words.textContent = `${name}: peak at pixel ${frame.peak[this.followed]}, N × IPR ${plain(frame.ipr[this.followed] * pixels(this.run))}, largest weight ${plain(largest(frame.fields[this.followed]))}.`;
+    const i = this.followed;
+    const [ipr, top] = [frame.ipr[i] * pixels(this.run), largest(frame.fields[i])].map(plain);
+    this.words.textContent = `${nameOf(this.run, i)}: peak at pixel ${frame.peak[i]}, N × IPR ${ipr}, largest weight ${top}.`;
     showFlows(this.flows, this.run);
   }
 
   drawPlots(frame) {
     for (const [name, plot] of Object.entries(this.plots)) {
       const lines = curvesOf(this.run, name, this.followed);
-      plot.draw({ lines, marks: this.at < this.run.frames.length - 1 ? [{ x: frame.time, name: "shown" }] : [], words: `${name} is ${plain(frame[name][this.followed])} at time ${plain(frame.time)}.` });
+      plot.draw({
+        lines,
+        marks: this.at < this.run.frames.length - 1 ? [{ x: frame.time, name: "shown" }] : [],
+        words: `${name} is ${plain(frame[name][this.followed])} at time ${plain(frame.time)}.`,
+      });
     }
   }
 
@@ -127,59 +159,14 @@ export class TrainView {
   }
 }
 
-export const pixels = (run) => run.state.shape.reduce((a, b) => a * b, 1);
-
-export function nameOf(run, index) {
-  const shown = run.state.shown;
-  const { seed, unit } = shown[index];
-  return shown.some((one) => one.unit > 0) ? `seed ${seed}, unit ${unit}` : `seed ${seed}`;
-}
-
-const shortName = (run, index) => nameOf(run, index).replace(/seed (\d+), unit (\d+)/, "s$1 u$2");
-
-/** Fields of a frame with those of each flow at the same time. */
-export function fieldsAt(run, frame, chosen = -1) {
-  return frame.fields.map((values, i) => ({
-    name: shortName(run, i), values, chosen: i === chosen && frame.fields.length > 1, tone: "blue",
-    others: run.known.map((theory) => ({ values: theory.fields[i][nearest(theory.time, frame.time)], name: theory.title, ...FLOWS[theory.flow] })),
-  }));
-}
-
-/** Training and every flow as curves over time; other seeds faintly. */
-export function curvesOf(run, quantity, chosen) {
-  const x = run.frames.map((frame) => frame.time);
-  const series = (i) => run.frames.map((frame) => frame[quantity][i]);
-  const others = run.state.shown.map((_, i) => i).filter((i) => i !== chosen).map((i) => ({ x, y: series(i), tone: "blue", faint: true }));
-  const flows = run.known.filter((theory) => theory[quantity]).map((theory) => ({ name: theory.title, x: theory.time, y: theory[quantity][chosen] ?? [], ...FLOWS[theory.flow] }));
-  return [...others, { name: "training", x, y: series(chosen), tone: "blue", dash: "" }, ...flows];
-}
-
 function showFlows(list, run) {
   const names = ["training", ...run.known.map((theory) => theory.title)];
   if (list.dataset.names === names.join()) return;
   list.dataset.names = names.join();
-  list.replaceChildren(el("li", { class: "key tone-blue" }, "training"),
-    ...run.known.map((theory) => el("li", { class: `key tone-${FLOWS[theory.flow].tone} ${theory.flow}` }, term(theory.flow, theory.title))));
-}
-
-export function statusWords(run, step) {
-  if (run.lost) return "The server has forgotten this run. Press Start to make it again: the same settings give the same bits.";
-  const { status, steps, place, message } = run.state;
-  const where = status === "queued" ? `, ${place} in line` : ` at step ${step} of ${steps}`;
-  return `${WORDS[status] ?? status}${where}.${message ? ` ${message}` : ""}`;
-}
-
-/** What theory predicted, what happened, and why: a sentence each. */
-function readingView() {
-  const parts = { predicted: "Predicted", happened: "Happened", why: "Why" };
-  const cells = Object.fromEntries(Object.keys(parts).map((name) => [name, el("dd", {}, "–")]));
-  const heading = freshId("read");
-  const node = el("section", { class: "reading", "aria-labelledby": heading, "aria-live": "polite" }, el("h3", { id: heading }, "Read"),
-    el("dl", {}, Object.entries(parts).flatMap(([name, title]) => [el("dt", {}, title), cells[name]])));
-  return {
-    node,
-    show(run) {
-      for (const name of Object.keys(parts)) cells[name].textContent = run.reading?.[name] || "–";
-    },
-  };
+  list.replaceChildren(
+    el("li", { class: "key tone-blue" }, "training"),
+    ...run.known.map((theory) =>
+      el("li", { class: `key tone-${FLOWS[theory.flow].tone} ${theory.flow}` }, term(theory.flow, theory.title)),
+    ),
+  );
 }

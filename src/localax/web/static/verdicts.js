@@ -9,8 +9,26 @@ export function verdict(words) {
 }
 
 export function claimView(claim) {
-  const details = Object.entries({ measured: claim.said, rule: claim.rule, reason: claim.reason }).filter(([, words]) => words);
-  return el("div", { class: "claim" }, el("p", { class: "head" }, verdict(claim.verdict), claim.as_expected === false ? el("strong", {}, "not as expected") : null, el("span", { class: "from" }, claim.source ?? "")),
+  const details = Object.entries({ measured: claim.said, rule: claim.rule, reason: claim.reason }).filter(
+    ([, words]) => words,
+  );
+  return el(
+    "div",
+    { class: "claim" },
+    el(
+      "p",
+      { class: "head" },
+      verdict(claim.verdict),
+      claim.as_expected === false ? el("strong", {}, "not as expected") : null,
+      el("span", { class: "from" }, claim.source ?? ""),
+    ),
     el("p", { class: "words" }, claim.sentence),
-    details.length ? el("dl", {}, details.flatMap(([name, words]) => [el("dt", {}, name), el("dd", {}, words)])) : null);
+    details.length
+      ? el(
+          "dl",
+          {},
+          details.flatMap(([name, words]) => [el("dt", {}, name), el("dd", {}, words)]),
+        )
+      : null,
+  );
 }
