@@ -70,6 +70,27 @@ export function latest(ask) {
   };
 }
 
+/** Work that is never done twice at once: what came meanwhile is done afterwards, the latest of it alone. */
+export function oneAtATime(work) {
+  let busy = false;
+  let next = null;
+  return async function go(...given) {
+    if (busy) {
+      next = given;
+      return;
+    }
+    busy = true;
+    try {
+      await work(...given);
+    } finally {
+      busy = false;
+      const waiting = next;
+      next = null;
+      if (waiting) go(...waiting);
+    }
+  };
+}
+
 /** Events by name to functions of their data, until "end"; `lost` is called if the server knows nothing of them. */
 export function watch(path, handlers, lost = () => {}) {
   const source = new EventSource(path);

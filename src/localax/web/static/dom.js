@@ -36,6 +36,9 @@ export function plain(value) {
   return String(Number(value.toPrecision(4)));
 }
 
+/** Words of the library, which writes plain ASCII, as they are printed. */
+export const typeset = (words) => words.replaceAll("+-", "±");
+
 /** Says something to those who listen to the page rather than see it. */
 export function announce(words) {
   byId("announcer").textContent = words;

@@ -2,10 +2,10 @@
 //
 // A field becomes a control; a control has a node and tells each new value to whoever made it.
 
-import { el, freshId } from "./dom.js";
+import { el, freshId, typeset } from "./dom.js";
 import { explain } from "./hints.js";
 
-const CLASSES = ["short", "long"];
+const CLASSES = ["short class", "long class"];
 
 /** Settings of a kind with everything that is left out at its default. */
 export function filledIn(kind, given = {}) {
@@ -43,7 +43,7 @@ export function kindForm(label, kinds, value, tell) {
     );
     node.replaceChildren(
       labelled(label, select, kind),
-      el("p", { class: "meaning" }, kind.meaning),
+      el("p", { class: "meaning" }, typeset(kind.meaning)),
       ...fieldControls(kind.fields, value, (name, item) => {
         value = { ...value, [name]: item };
         tell(value);
@@ -190,16 +190,15 @@ function tick(field, label, value, tell) {
   );
 }
 
+/** A choice among words, or among lists of numbers. */
 function choice(field, label, value, tell) {
-  return labelled(
-    label,
-    el(
-      "select",
-      { onchange: (event) => tell(event.target.value) },
-      field.choices.map((one) => el("option", { value: one, selected: one === value }, one)),
-    ),
-    field,
+  const named = (one) => (Array.isArray(one) ? one.join(", ") : String(one));
+  const select = el(
+    "select",
+    { onchange: () => tell(field.choices[select.selectedIndex]) },
+    field.choices.map((one) => el("option", { selected: named(one) === named(value) }, named(one))),
   );
+  return labelled(label, select, field);
 }
 
 function text(field, label, value, tell) {

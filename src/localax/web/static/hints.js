@@ -1,6 +1,6 @@
 // What a quantity means and its equation, shown when the pointer or the focus comes to it.
 
-import { byId, el, freshId } from "./dom.js";
+import { byId, el, freshId, typeset } from "./dom.js";
 
 const MATHML = "http://www.w3.org/1998/Math/MathML";
 let glossary = {};
@@ -32,7 +32,7 @@ export function explain(node, about, over = node) {
 function show(node, about) {
   hide();
   const hint = byId("hint");
-  hint.replaceChildren(el("p", {}, about.meaning ?? ""), ...[formula(about.mathml)].filter(Boolean));
+  hint.replaceChildren(el("p", {}, typeset(about.meaning ?? "")), ...[formula(about.mathml)].filter(Boolean));
   hint.hidden = false;
   owner = node;
   node.setAttribute("aria-describedby", [node.getAttribute("aria-describedby"), "hint"].filter(Boolean).join(" "));

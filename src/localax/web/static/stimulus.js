@@ -1,7 +1,7 @@
 // The stimulus: samples of both classes, marginal, covariance, amplifier, and on which side of the threshold it is.
 
-import { latest, numbers, postJson, rows } from "./api.js";
-import { byId, el, freshId, oncePerFrame, plain } from "./dom.js";
+import { latest, numbers, oneAtATime, postJson, rows } from "./api.js";
+import { byId, el, freshId, plain } from "./dom.js";
 import { fact, term } from "./hints.js";
 import { whenThemeChanges } from "./palette.js";
 import { Plot } from "./plot.js";
@@ -52,9 +52,8 @@ export class StimulusView {
         this.plots.amplifier.node,
       ),
     );
-    this.ask = latest((settings, signal) => postJson("/api/stimulus", { settings }, signal));
     this.askCritical = latest((settings, signal) => postJson("/api/threshold", { settings }, signal));
-    this.show = oncePerFrame((settings) => this.fetch(settings));
+    this.show = oneAtATime((settings) => this.fetch(settings));
     new ResizeObserver(() => this.drawSamples()).observe(this.samples);
     whenThemeChanges(() => this.drawSamples());
   }
@@ -62,11 +61,9 @@ export class StimulusView {
   async fetch(settings) {
     clearTimeout(this.resting);
     try {
-      const found = await this.ask(settings);
-      if (!found) return;
+      this.found = await postJson("/api/stimulus", { settings });
       this.problem.textContent = "";
-      this.found = found;
-      this.draw(found);
+      this.draw(this.found);
       this.resting = setTimeout(() => this.fetchCritical(settings), REST);
     } catch (error) {
       this.problem.textContent = error.message;
