@@ -3,6 +3,7 @@
 import contextlib
 import importlib.metadata
 import json
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -54,13 +55,15 @@ def create_app(lab: Lab, door: Door) -> FastAPI:
 
 def _answer(status: int) -> Any:
     async def answer(_: Request, error: Exception) -> JSONResponse:
-        return JSONResponse({"error": " ".join(str(error).split())}, status)
+        line = " ".join(str(error).split())
+        where = re.search(r": (\w+) must be ", line)
+        return JSONResponse({"error": line, "where": where and where[1]}, status)
 
     return answer
 
 
 async def _plain_error(_: Request, error: Any) -> JSONResponse:
-    return JSONResponse({"error": str(error.detail)}, error.status_code)
+    return JSONResponse({"error": str(error.detail), "where": None}, error.status_code)
 
 
 async def _body(request: Request) -> dict[str, Any]:
@@ -97,27 +100,27 @@ def _pages(app: FastAPI, lab: Lab) -> None:
 
     @app.get("/api/catalogue")
     async def everything() -> JSONResponse:
-        return JSONResponse(await lab.quick(catalogue, lab.store))
+        return JSONResponse(await lab.ask(catalogue, lab.store))
 
 
 def _stimulus_routes(app: FastAPI, lab: Lab) -> None:
     @app.post("/api/stimulus")
     async def stimulus(request: Request) -> JSONResponse:
-        return JSONResponse(await lab.quick(_previewed, (await _body(request)).get("settings")))
+        return JSONResponse(await lab.sketch(_previewed, (await _body(request)).get("settings")))
 
     @app.post("/api/threshold")
     async def threshold(request: Request) -> JSONResponse:
-        settings = await lab.quick(lab_settings, (await _body(request)).get("settings"))
-        return JSONResponse(await lab.quick(far_threshold, settings))
+        settings = await lab.sketch(lab_settings, (await _body(request)).get("settings"))
+        return JSONResponse(await lab.ask(far_threshold, settings))
 
     @app.post("/api/python")
     async def python(request: Request) -> PlainTextResponse:
-        settings = await lab.quick(lab_settings, (await _body(request)).get("settings"))
+        settings = await lab.sketch(lab_settings, (await _body(request)).get("settings"))
         return PlainTextResponse(python_lines(settings))
 
     @app.post("/api/command")
     async def command(request: Request) -> PlainTextResponse:
-        settings = await lab.quick(lab_settings, (await _body(request)).get("settings"))
+        settings = await lab.sketch(lab_settings, (await _body(request)).get("settings"))
         return PlainTextResponse(command_line(settings))
 
 
@@ -203,14 +206,14 @@ def _job_routes(app: FastAPI, lab: Lab) -> None:
 def _report_routes(app: FastAPI, lab: Lab) -> None:
     @app.get("/api/report")
     async def whole(preset: str = "quick") -> JSONResponse:
-        return JSONResponse(await lab.quick(report, lab.store, preset))
+        return JSONResponse(await lab.ask(report, lab.store, preset))
 
     @app.get("/api/report/{name}/{index}.{form}")
     async def figure(name: str, index: int, form: str, preset: str = "quick") -> Response:
-        data, kind = await lab.quick(picture_of, lab.store, name, preset, index, form)
+        data, kind = await lab.ask(picture_of, lab.store, name, preset, index, form)
         return Response(data, media_type=kind)
 
     @app.post("/api/reproduce/{name}", status_code=202)
     async def reproduce(name: str, request: Request) -> JSONResponse:
-        asked = await lab.quick(reproduce_request, lab.store, name, await _body(request))
+        asked = await lab.ask(reproduce_request, lab.store, name, await _body(request))
         return JSONResponse(lab.start_job(asked).state(), 202)

@@ -80,6 +80,11 @@ class Crew:
         self.busy: set[Helper] = set()
         self._free = asyncio.Semaphore(most)
 
+    @property
+    def full(self) -> bool:
+        """Whether one would have to wait."""
+        return self._free.locked()
+
     async def warm(self) -> None:
         """Have one process ready before it is needed."""
         self.idle.append(await Helper.hire())

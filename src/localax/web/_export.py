@@ -17,32 +17,43 @@ Stretches = Sequence[Mapping[str, Any]]
 
 def python_lines(settings: TrainingSettings, stretches: Stretches = (), steps: int | None = None) -> str:
     """The lines of Python that make a run; with **stretches** whose rate was changed, up to a number of **steps**."""
-    made, last = settings.arguments(), settings.steps if steps is None else steps
-    rates = [*stretches] or [{"step": 0, "rate": settings.rate}]
-    ends = [stretch["step"] for stretch in rates[1:]] + [last]
-    lines = [
-        "import os", "",
-        f"os.environ.update({', '.join(f'{name}={value!r}' for name, value in ONE_THREAD.items())})  # more round otherwise",
-        "import localax as lx", "",
-        f"task = lx.Task({_listed(made['task'].stimuli)}, labels={_numbers(made['task'].labels)}{_shares(settings)})",
-        f"network = {code(made['network'], 'networks')}",
-        f"saveat = lx.SaveAt({settings.save_every}, record={[name for name, _ in made['saveat'].record]!r}, "
-        f"probe={settings.probe})",
-        "run = lx.train(",
-        f"    task, network, steps={ends[0]}, batch={settings.batch}, rate={rates[0]['rate']!r}, seeds={settings.seeds},",
-        f"    data_seed={settings.data_seed}, init={code(made['init'], 'networks')}, saveat=saveat,",
-        f"    estimator={settings.estimator!r}, stream={_stream(settings)}, loss={settings.loss!r},",
-        f"    optimiser={settings.optimiser!r},", ")",
-    ]  # fmt: skip
-    for i, (stretch, end) in enumerate(zip(rates[1:], ends[1:], strict=True)):
-        before = "run" if i == 0 else "more"
-        lines += [
-            f"more = lx.resume({before}, task, network, steps={end - stretch['step']}, rate={stretch['rate']!r}, "
-            f"save_every={settings.save_every})",
-            "whole = " + ("run" if i == 0 else "whole") + ".followed_by(more)",
-        ]
-    name = "whole" if len(rates) > 1 else "run"
+    first, *others = [*stretches] or [{"step": 0, "rate": settings.rate}]
+    last = settings.steps if steps is None else steps
+    ends = [*(stretch["step"] for stretch in others), last]
+    lines = [*_objects(settings), *_training(settings, first["rate"], ends[0])]
+    for i, (stretch, end) in enumerate(zip(others, ends[1:], strict=True)):
+        before, whole = ("run", "run") if i == 0 else ("more", "whole")
+        again = f"steps={end - stretch['step']}, rate={stretch['rate']!r}, save_every={settings.save_every}"
+        lines += [f"more = lx.resume({before}, task, network, {again})", f"whole = {whole}.followed_by(more)"]
+    name = "whole" if others else "run"
     return "\n".join([*lines, f'{name}.save("run.npz")', f'lx.plot({name}).save("run.png")', ""])
+
+
+def _objects(settings: TrainingSettings) -> list[str]:
+    """What is trained on what, and what is recorded."""
+    made = settings.arguments()
+    threads = ", ".join(f"{name}={value!r}" for name, value in ONE_THREAD.items())
+    record = [name for name, _ in made["saveat"].record]
+    shares = "" if settings.proportions is None else f", proportions={settings.proportions!r}"
+    classes = [f"    {code(stimulus, 'stimuli')}," for stimulus in made["task"].stimuli]
+    return [
+        "import os", "", f"os.environ.update({threads})  # more threads would round otherwise",
+        "import localax as lx", "",
+        "classes = [", *classes, "]", f"task = lx.Task(classes, labels={code(made['task'].labels, '')}{shares})",
+        f"network = {code(made['network'], 'networks')}", f"init = {code(made['init'], 'networks')}",
+        f"saveat = lx.SaveAt({settings.save_every}, record={record!r}, probe={settings.probe})",
+        f"stream = lx.training.Stream({settings.stream!r}, stratified={settings.stratified}, common={settings.common})",
+    ]  # fmt: skip
+
+
+def _training(settings: TrainingSettings, rate: Any, steps: int) -> list[str]:
+    return [
+        "run = lx.train(",
+        f"    task, network, steps={steps}, batch={settings.batch}, rate={rate!r}, seeds={settings.seeds!r},",
+        f"    data_seed={settings.data_seed}, init=init, saveat=saveat, stream=stream,",
+        f"    estimator={settings.estimator!r}, loss={settings.loss!r}, optimiser={settings.optimiser!r},",
+        ")",
+    ]
 
 
 def code(value: Any, room: str) -> str:
@@ -55,22 +66,6 @@ def code(value: Any, room: str) -> str:
         return repr(value)
     given = ", ".join(f"{name}={code(item, room)}" for name, item in parts(value).items())
     return f"lx.{room}.{type(value).__name__}({given})"
-
-
-def _listed(stimuli: Sequence[Any]) -> str:
-    return f"[{', '.join(code(stimulus, 'stimuli') for stimulus in stimuli)}]"
-
-
-def _numbers(values: Any) -> str:
-    return repr(np.asarray(values).tolist())
-
-
-def _shares(settings: TrainingSettings) -> str:
-    return "" if settings.proportions is None else f", proportions={settings.proportions!r}"
-
-
-def _stream(settings: TrainingSettings) -> str:
-    return f"lx.training.Stream({settings.stream!r}, stratified={settings.stratified}, common={settings.common})"
 
 
 # The command line -----------------------------------------------------------------------------------------------------

@@ -21,11 +21,13 @@ Kind = dict[str, Any]
 
 SIDES = (4, 200)
 """Pixels of a ring that a slider offers."""
+RARE = ("data_seed", "stream", "loss", "optimiser")
+"""Settings that few change: the page shows them when asked."""
 WORDS = {float: "number", int: "integer", bool: "boolean"}
 
 
 def kinds(shelf: Iterable[type], *, per_class: bool = False) -> list[Kind]:
-    """A form for each class of a **shelf**; **per_class**: whether settings may differ between the classes of a task."""
+    """A form for each class of a **shelf**; **per_class**: whether settings may differ between a task's classes."""
     return [_kind(cls, per_class) for cls in shelf]
 
 
@@ -47,6 +49,7 @@ def _field(cls: type, name: str, setting: Setting, per_class: bool) -> Field:
         "meaning": setting.meaning,
         "range": setting.range,
         "default": default,
+        "rare": name in RARE,
         "per_class": per_class and setting.options is None and setting.kind in (float, int, str),
     }
     if setting.choices:
@@ -101,9 +104,7 @@ def _first(setting: Setting, per_class: bool) -> dict[str, Any]:
     """The first kind on a shelf, with what it needs filled in."""
     cls = _simple(setting)[0]
     parameters = inspect.signature(cls).parameters
-    needed = {
-        name: inner for name, inner in settings_of(cls).items() if parameters[name].default is inspect.Parameter.empty
-    }
+    needed = {n: s for n, s in settings_of(cls).items() if parameters[n].default is inspect.Parameter.empty}
     return {"kind": cls.__name__, **{name: _default(cls, name, inner, per_class) for name, inner in needed.items()}}
 
 
@@ -111,9 +112,8 @@ def _plain(value: Any) -> Any:
     value = value.tolist() if isinstance(value, np.ndarray | np.generic) else value
     if isinstance(value, tuple):
         return list(value)
-    return (
-        value if value is None or isinstance(value, bool | int | float | str | list) else {"kind": type(value).__name__}
-    )
+    plain = value is None or isinstance(value, bool | int | float | str | list)
+    return value if plain else {"kind": type(value).__name__}
 
 
 def _middle(setting: Setting) -> float | int:

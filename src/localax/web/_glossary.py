@@ -25,14 +25,16 @@ TERMS: dict[str, tuple[str, str, str]] = {
     ),
     "gain": ("Gain", "how hard pixels are driven towards two values", r"x = \operatorname{erf}(g z)/Z(g)"),
     "coupling": ("Coupling", "how strongly neighbouring spins agree", r"p(x) \propto e^{J \sum_i x_i x_{i+1}}"),
-    "covariance": ("Covariance", "how much a pixel varies together with pixel 0", r"\Sigma_{0i} = \operatorname{E}[X_0 X_i]"),
+"covariance": (
+        "Covariance", "how much a pixel varies together with pixel 0", r"\Sigma_{0i} = \operatorname{E}[X_0 X_i]",
+    ),
     "marginal": ("Marginal", "the law of a single pixel", r"p(X_0 = x)"),
     "excess_kurtosis": (
         "Excess kurtosis", "weight of the tails of a pixel: 0 for a Gaussian, -2 for two values",
         r"\kappa - 3 = \frac{\operatorname{E}X^4}{\left(\operatorname{E}X^2\right)^2} - 3",
     ),
     "amplifier": (
-        "Amplifier", "the pull on a pixel whose correlation with the neuron's input is a; a straight line for a Gaussian",
+        "Amplifier", "the pull on a pixel whose correlation with the neuron's input is a; a line for a Gaussian",
         r"\varphi(a) = \operatorname{E}\left[\operatorname{erf}\left(\frac{a x}{\sqrt{2(1-a^2)}}\right) x\right]",
     ),
     "threshold": (
@@ -46,7 +48,8 @@ TERMS: dict[str, tuple[str, str, str]] = {
     ),
     "window_flow": (
         "Flow through localization", "windows of pixels treated exactly, the rest as a Gaussian",
-        r"\frac{dw}{dt} = \sum_c p_c \left[2 y_c \nabla \operatorname{E} [s]_+ - \nabla \operatorname{E} [s]_+^2\right]",
+        r"\frac{dw}{dt} = \sum_c p_c \left[2 y_c \nabla \operatorname{E}_c [s]_+ "
+        r"- \nabla \operatorname{E}_c [s]_+^2\right]",
     ),
     "exact_flow": (
         "Exact flow", "gradient flow on the loss over all samples, where that has a closed form",

@@ -1,4 +1,4 @@
-"""Jobs: work with a fraction done and a result at the end: an experiment run again, a prediction for somebody's data."""
+"""Jobs: work with a fraction done and a result at the end: an experiment run again, a prediction for one's data."""
 
 import asyncio
 import time

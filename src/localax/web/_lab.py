@@ -34,8 +34,8 @@ class Lab:
         self.store = Store(store)
         self.trainers, self.theorists, self.jobbers = Crew(most or cores()), Crew(1), Crew(1)
         self.works: dict[str, AbstractWork] = {}
-        self.thread = ThreadPoolExecutor(1, thread_name_prefix="lab")
-        """One thread for what takes milliseconds: the page is answered meanwhile."""
+        self.sketches, self.desk = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
+        """One thread for previews, which a slider waits for, and one for what takes longer."""
 
     @contextlib.asynccontextmanager
     async def open(self) -> AsyncIterator["Lab"]:
@@ -52,7 +52,7 @@ class Lab:
         """What the first visitor would wait for: processes, and the programs of the first preview."""
         await asyncio.gather(self.trainers.warm(), self.theorists.warm())
         with contextlib.suppress(SettingError):
-            await self.quick(preview, lab_settings(DEFAULTS))
+            await self.sketch(_first_preview)
 
     async def _close(self, beside: list[asyncio.Task]) -> None:
         tasks = [*beside, *(work.task for work in self.works.values() if work.task is not None)]
@@ -60,22 +60,27 @@ class Lab:
             task.cancel()
         await asyncio.gather(*(crew.dismiss() for crew in (self.trainers, self.theorists, self.jobbers)))
         await asyncio.wait(tasks, timeout=2)
-        self.thread.shutdown(wait=False, cancel_futures=True)
+        for thread in (self.sketches, self.desk):
+            thread.shutdown(wait=False, cancel_futures=True)
 
     def hang_up(self) -> None:
         """End all streams of events: the server is closing."""
         for work in self.works.values():
             work.events.hang_up()
 
-    async def quick(self, function: Callable[..., T], *arguments: Any) -> T:
+    async def sketch(self, function: Callable[..., T], *arguments: Any) -> T:
         """The result of a function that takes milliseconds, computed beside the page."""
-        return await asyncio.get_running_loop().run_in_executor(self.thread, function, *arguments)
+        return await asyncio.get_running_loop().run_in_executor(self.sketches, function, *arguments)
+
+    async def ask(self, function: Callable[..., T], *arguments: Any) -> T:
+        """The result of a function that may take a second; previews do not wait for it."""
+        return await asyncio.get_running_loop().run_in_executor(self.desk, function, *arguments)
 
     # Work -------------------------------------------------------------------------------------------------------------
 
     async def start_run(self, given: Any) -> Run:
         """Check the settings of a run and put it in line."""
-        settings = await self.quick(lab_settings, given)
+        settings = await self.sketch(lab_settings, given)
         run = Run(settings, Path(), self.trainers, self.theorists)
         run.file = self.folder / f"{run.id}.npz"
         return self._begin(run)
@@ -90,8 +95,10 @@ class Lab:
         if waiting >= LIMITS["waiting"]:
             raise NotNow(f"{waiting} runs and jobs go on or wait already; stop one of them, or wait")
         self.works[work.id] = work
-        self._tell_places()
-        work.tell_state()
+        if work.crew.full:
+            self._tell_places()
+        else:
+            work.tell_state()
         work.task = asyncio.create_task(work.perform())
         return work
 
@@ -99,9 +106,7 @@ class Lab:
         """The run or job of this **name**."""
         found = self.works.get(name)
         if not isinstance(found, kind):
-            raise Gone(
-                f"no {kind.__name__.lower()} of this name is known here; it was forgotten, or the server began anew"
-            )
+            raise Gone(f"no {kind.__name__.lower()} is known here; it was forgotten, or the server began anew")
         return found
 
     async def _look_after(self) -> None:
@@ -134,3 +139,7 @@ class Lab:
             ended = ended[1:]
             del self.works[work.id]
             work.discard()
+
+
+def _first_preview() -> None:
+    preview(lab_settings(DEFAULTS))

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from .._errors import setting_error
-from ..runner import TrainingSettings, completed_stimulus, task_of, training_settings
+from ..runner import TrainingSettings, completed_stimulus, training_settings
 from ..spec import Setting, plain_settings
 from ..training import ESTIMATORS, LOSSES, OPTIMISERS
 
@@ -47,7 +47,7 @@ class LabRun:
     rate: Annotated[float, Setting("step size; time is steps times rate", gt=0, le=100, typical=(0.001, 1))] = 0.05
     seeds: Annotated[
         int,
-        Setting("how many networks, each with a start of its own", kind=int, ge=1, le=LIMITS["seeds"], typical=(1, 16)),
+        Setting("networks, each with its own start", kind=int, ge=1, le=LIMITS["seeds"], typical=(1, 16)),
     ] = 4
     data_seed: Annotated[int, Setting("seed of the stream of data", kind=int, ge=0, typical=(0, 20))] = 0
     estimator: Annotated[str, Setting("how a batch gives a gradient", kind=str, choices=tuple(ESTIMATORS))] = "plain"
@@ -57,21 +57,22 @@ class LabRun:
 
 
 def lab_settings(given: Any) -> TrainingSettings:
-    """The settings of a run as the page sends them, complete and within the lab's limits; the first that is wrong is told."""
+    """The settings of a run as the page sends them, made complete; what is wrong or beyond the limits is refused."""
     if not isinstance(given, Mapping):
         raise setting_error("lab", "settings", given, "a table of settings")
     settings = training_settings({**{f.name: f.default for f in fields(LabRun)}, **given})
     plain_settings(LabRun, {f.name: getattr(settings, f.name) for f in fields(LabRun)})
     check_size(settings.stimulus)
-    units = _units(settings.network)
-    for name, value in {"units": units, "fields": settings.seeds * units, "probe": settings.probe}.items():
+    seeds, units = int(settings.seeds), _units(settings.network)  # pyright: ignore[reportArgumentType] (checked above)
+    for name, value in {"units": units, "fields": seeds * units, "probe": settings.probe}.items():
         _at_most(name, value)
-    full = settings.model_copy(
-        update={"stimulus": completed_stimulus(settings.stimulus), "save_every": _every(settings)}
-    )
-    full.arguments()  # builds everything, and so checks it
-    _at_most("records", len(full.saveat().stops(full.steps)) - 1)
-    return full
+    if isinstance(settings.save_every, list):
+        raise setting_error("lab", "save_every", settings.save_every, "a number of steps between records, or left out")
+    completed = settings.model_copy(update={"stimulus": completed_stimulus(settings.stimulus)})
+    task = completed.arguments()["task"]  # builds everything, and so checks it
+    every = settings.save_every or _every(settings.steps, min(LIMITS["shown"], seeds * units) * math.prod(task.shape))
+    _at_most("records", settings.steps // every)
+    return completed.model_copy(update={"save_every": every})
 
 
 def check_size(stimulus: str | Mapping[str, Any]) -> None:
@@ -86,17 +87,9 @@ def check_size(stimulus: str | Mapping[str, Any]) -> None:
         given = given.get("stimulus")
 
 
-def _every(settings: TrainingSettings) -> int | list[int]:
-    """Steps between records: so many that a replay is smooth and memory is not filled."""
-    if settings.save_every is not None:
-        return settings.save_every
-    shown = min(LIMITS["shown"], settings.seeds * _units(settings.network))
-    records = int(np.clip(FRAMES / (6 * shown * _pixels(settings.stimulus)), 50, RECORDS))
-    return -(-settings.steps // records)
-
-
-def _pixels(stimulus: str | Mapping[str, Any]) -> int:
-    return math.prod(task_of(stimulus, None, None).shape)
+def _every(steps: int, weights: int) -> int:
+    """Steps between records that show so many **weights**: a replay is smooth, and memory is not filled."""
+    return -(-steps // int(np.clip(FRAMES / (6 * weights), 50, RECORDS)))
 
 
 def _units(network: str | Mapping[str, Any]) -> int:

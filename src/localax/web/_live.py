@@ -1,4 +1,4 @@
-"""A training run that is watched: frames as it goes, paused, stopped or given another rate between two calls of the loop.
+"""A training run that is watched: frames as it goes, and between two calls of the loop paused, stopped or sped up.
 
 The bits are those of `lx.train` and, where the rate was changed, of `lx.resume` behind it.
 """
@@ -59,7 +59,7 @@ class _Live:
         arguments = self.settings.arguments()
         self.task, self.network = arguments["task"], arguments["network"]
         self.tell, self.inbox = tell, inbox
-        self.rate = float(self.unit.plan.rate)
+        self.rate, self.every = float(self.unit.plan.rate), int(self.settings.save_every)  # pyright: ignore[reportArgumentType]
         self.stretches = [{"step": 0, "rate": self.rate}]
         self.began = (0, 0.0)
         """Step and time at which this stretch began."""
@@ -82,7 +82,7 @@ class _Live:
             self.stretches.append({"step": self.began[0], "rate": self.rate})
             part = training.resume(
                 part, self.task, self.network, steps=self.settings.steps - self.began[0], rate=self.rate,
-                save_every=self.settings.save_every, **how,
+                save_every=self.every, **how,
             )  # fmt: skip
             whole = whole.followed_by(part)
         return whole

@@ -21,7 +21,7 @@ def measures(task: Task, fields: np.ndarray, *, valued: bool = True) -> dict[str
     return {**found, **(worth(task, fields) if valued else UNKNOWN)}
 
 
-UNKNOWN = dict.fromkeys(("geary", "ratio", "objective"))
+UNKNOWN: dict[str, Any] = {"geary": None, "ratio": None, "objective": None}
 
 
 def worth(task: Task, fields: np.ndarray) -> dict[str, Any]:

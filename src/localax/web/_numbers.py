@@ -1,4 +1,4 @@
-"""Numbers as the page takes them: large arrays packed in text, small ones as lists in which what is not finite is null."""
+"""Numbers as the page takes them: large arrays packed in text, small ones as lists with null for what is not finite."""
 
 import base64
 import json

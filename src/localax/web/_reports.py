@@ -1,16 +1,20 @@
 """The report, browsable: claims and figures of what is stored, and experiments that are run again."""
 
+import dataclasses
 import functools
+import html
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from .. import experiments, runner
 from .._errors import setting_error, unknown
-from ..outcome import Outcome, read_summary
+from ..outcome import Figure, Outcome, read_summary
 from ..report import as_csv, picture, with_formulas
 from ..store import Store
+from ._numbers import json_line, listed
 from ._work import Gone
 
 MEDIA = {"svg": "image/svg+xml", "png": "image/png", "pdf": "application/pdf"}
@@ -49,8 +53,19 @@ def _experiment(name: str, outcome: Outcome | None, claims: list[dict[str, Any]]
             "question": (kind.__doc__ or "").strip().splitlines()[0]}  # fmt: skip
     if outcome is None:
         return {**head, "stored": False, "text": "", "seconds": kind.cost, "figures": []}
-    text = "".join(f"<p>{with_formulas(part)}</p>" for part in outcome.text.split("\n\n") if part.strip())
-    return {**head, "stored": True, "text": text, "seconds": outcome.seconds, "figures": _figures(outcome, preset)}
+    return {
+        **head,
+        "stored": True,
+        "text": _pieces(outcome.text),
+        "seconds": outcome.seconds,
+        "figures": _figures(outcome, preset),
+    }
+
+
+def _pieces(text: str) -> list[dict[str, str]]:
+    """A text as words and formulas in turn."""
+    parts = re.split(r"(<math.*?</math>)", str(with_formulas(text)))
+    return [{"mathml": part} if part.startswith("<math") else {"words": html.unescape(part)} for part in parts if part]
 
 
 def _figures(outcome: Outcome, preset: str) -> list[dict[str, Any]]:
@@ -59,7 +74,7 @@ def _figures(outcome: Outcome, preset: str) -> list[dict[str, Any]]:
 
     return [
         {"index": i, "title": figure.title, "caption": figure.caption, "svg": at(i, "svg"), "png": at(i, "png"),
-         "data": at(i, "csv")}
+         "csv": at(i, "csv"), "data": at(i, "json")}
         for i, figure in enumerate(outcome.figures)
     ]  # fmt: skip
 
@@ -98,9 +113,25 @@ def picture_of(store: Store, name: str, preset: str, index: int, form: str) -> t
         raise Gone(f"{name} has {len(outcome.figures)} figures, counted from 0")
     if form == "csv":
         return as_csv(outcome.figures[index]), "text/csv"
+    if form == "json":
+        return json_line(_as_data(outcome.figures[index])).encode(), "application/json"
     if form not in MEDIA:
-        raise setting_error("report", "form", form, f"one of {', '.join([*MEDIA, 'csv'])}")
+        raise setting_error("report", "form", form, f"one of {', '.join([*MEDIA, 'csv', 'json'])}")
     return picture(outcome.figures[index], form), MEDIA[form]
+
+
+def _as_data(figure: Figure) -> dict[str, Any]:
+    """The panels of a figure under their own names, arrays as lists."""
+    rows = [[{"kind": type(panel).__name__, **_listed(panel)} for panel in row] for row in figure.rows]
+    return {"title": figure.title, "caption": figure.caption, "labels": list(figure.labels), "rows": rows}
+
+
+def _listed(value: Any) -> Any:
+    if dataclasses.is_dataclass(value):
+        return {field.name: _listed(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {name: _listed(item) for name, item in value.items()}
+    return [_listed(item) for item in value] if isinstance(value, tuple) else listed(value)
 
 
 def _stored(store: Store, name: str, preset: str) -> Outcome:

@@ -50,7 +50,8 @@ def serve(
     with _bound(host, port) as listening:
         door, lab = Door.at(host, listening.getsockname()[1]), Lab(store)
         config = uvicorn.Config(
-            create_app(lab, door), log_level="error", access_log=False, server_header=False, timeout_graceful_shutdown=3,
+create_app(lab, door), log_level="error", access_log=False, server_header=False,
+            timeout_graceful_shutdown=3,
         )  # fmt: skip
         tell(door.address)
         if browser:
@@ -72,6 +73,6 @@ def _bound(host: str, port: int) -> socket.socket:
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             raise SettingError(
-                f"lab: port {port} is in use; is a lab open already? choose another with --port"
+                f"lab: port {port} is in use, perhaps by another lab; choose another with --port"
             ) from None
         raise SettingError(f"lab: cannot listen at {host}, port {port}: {error.strerror}; choose others") from None

@@ -1,4 +1,4 @@
-"""What a stimulus looks like and on which side of the threshold it is, at once; what takes longer is asked for apart."""
+"""What a stimulus looks like and on which side of the threshold it is, at once; what takes longer is asked apart."""
 
 import time
 from collections.abc import Mapping, Sequence

@@ -1,10 +1,11 @@
-"""Theory beside a run: the flows there are, from the same start and on the same time axis, and where a field could go."""
+"""Theory beside a run: the flows from the same start, on the same time axis, and where a field could go."""
 
 import time
 import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import equinox as eqx
 import numpy as np
 
 from .._errors import SettingError
@@ -29,7 +30,7 @@ GAUSSIAN = float(np.sqrt(2 / np.pi))
 
 
 def work(request: Mapping[str, Any], tell: Any, inbox: Any) -> None:
-    """Every flow from the start that the **request** brings, each told as soon as it is there; then what is said of them."""
+    """Every flow from the start that the **request** brings, each told as soon as it is there, with what it says."""
     del inbox
     settings = training_settings(request["settings"])
     arguments = settings.arguments()
@@ -84,12 +85,8 @@ NOTES = {
 
 
 def _one_neuron(what: str, network: AbstractNetwork) -> None:
-    plain = isinstance(network, SoftCommittee) and (network.units, network.activation, network.bias) == (
-        1,
-        "relu",
-        False,
-    )
-    if not isinstance(network, SingleReLU) and not (plain and network.offset == 0):
+    like_one = SoftCommittee(1, "relu", bias=False, offset=0)
+    if not isinstance(network, SingleReLU) and not eqx.tree_equal(network, like_one):
         raise SettingError(f"{what} is of one ReLU neuron without bias; this is a {type(network).__name__}")
 
 

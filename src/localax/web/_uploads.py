@@ -1,5 +1,6 @@
 """Data of a visitor's own: taken in under names of our making, never unpickled, gone as soon as the answer is there."""
 
+import base64
 import json
 import re
 import secrets
@@ -31,7 +32,7 @@ async def receive_upload(lab: "Lab", request: Request) -> "Job":
     folder = lab.folder / secrets.token_hex(8)
     try:
         async with request.form(max_files=FILES, max_fields=8) as form:
-            asked = await lab.quick(_kept, form, folder)
+            asked = await lab.ask(_kept, form, folder)
     except MultiPartException as error:
         raise HTTPException(422, f"the upload cannot be read: {error.message}") from None
     except BaseException:
@@ -75,6 +76,7 @@ def work(request: Mapping[str, Any], tell: Any, inbox: Any) -> dict[str, Any]:
     tell("progress", 0.2)
     found = predict(data.samples, labels)
     tell("progress", 0.9)
+    figure = found.figure()
     return {
         "summary": f"{found.verdict}: {found.reasons[0] if found.reasons else ''}",
         "facts": [list(fact) for fact in found.facts()],
@@ -82,5 +84,10 @@ def work(request: Mapping[str, Any], tell: Any, inbox: Any) -> dict[str, Any]:
         "notes": list(data.notes),
         "field": packed(found.field),
         "prediction": json.loads(found.to_json()),
-        "svg": picture(found.figure(), "svg").decode(),
+        "figures": [{"title": figure.title, "svg": _address(picture(figure, "svg"))}],
     }
+
+
+def _address(svg: bytes) -> str:
+    """A picture as an address that holds all of it."""
+    return f"data:image/svg+xml;base64,{base64.b64encode(svg).decode()}"

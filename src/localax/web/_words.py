@@ -8,13 +8,6 @@ from ..analysis import Kind, classify, ipr
 from ..stimuli import Task
 from ..trajectory import Trajectory
 
-KINDS = {
-    Kind.LOCALIZED: "localized",
-    Kind.OSCILLATORY: "a wave or flat",
-    Kind.MIXED: "speckle",
-    Kind.UNDEFINED: "undefined",
-}
-
 
 def happened(trajectory: Trajectory) -> str:
     """What came of a run."""
@@ -38,9 +31,8 @@ def count_localized(fields: np.ndarray, ndim: int) -> int:
 def _of(count: int, all_: int) -> str:
     if all_ == 1:
         return "The field is" if count else "The field is not"
-    return (
-        f"{'None' if not count else 'All' if count == all_ else count} of {all_} fields {'is' if count == 1 else 'are'}"
-    )
+    many = "None" if not count else "All" if count == all_ else str(count)
+    return f"{many} of {all_} fields {'is' if count == 1 else 'are'}"
 
 
 def predicted(side: dict[str, Any], flows: dict[str, Trajectory]) -> str:
@@ -64,11 +56,22 @@ def why(task: Task, points: list[dict[str, Any]]) -> str:
     if spread is None or local is None:
         return "Nothing is known of what fields are worth here."
     wins = local["objective"] > spread["objective"]
+    pays = f"being {'local' if wins else 'spread'} pays"
+    best = f"The best local field is worth {_worth(local)} against {_worth(spread)} of the {spread['title']}"
+    return f"{best}: {pays}; {_law(task)}."
+
+
+def _worth(point: dict[str, Any]) -> str:
+    return f"J = {point['objective']:.3f} (C = {point['geary']:.3f}, r = {point['ratio']:.3f})"
+
+
+def _law(task: Task) -> str:
+    """What the law of a pixel has to do with it."""
     kurtosis = float(task.stimuli[int(np.argmax(np.asarray(task.labels)))].marginal.excess_kurtosis())
-    law = f"pixels have excess kurtosis {kurtosis:.2f}" if np.isfinite(kurtosis) else "pixels have no fourth moment"
-    cause = "so a local sum stays further from Gaussian" if kurtosis < 0 else "so summing over few pixels gains nothing"
-    return (
-        f"The best local field is worth J = {local['objective']:.3f} (C = {local['geary']:.3f}, r = {local['ratio']:.3f}) "
-        f"against {spread['objective']:.3f} (C = {spread['geary']:.3f}, r = {spread['ratio']:.3f}) of the "
-        f"{spread['title']}: {'being local pays' if wins else 'being spread pays'}; {law}{', ' + cause if wins == (kurtosis < 0) else ''}."
-    )
+    if not np.isfinite(kurtosis):
+        return "pixels have no fourth moment, and C of a few of them is low"
+    light = "lighter tails than a Gaussian, which keeps C high where few are summed"
+    heavy = "heavier tails than a Gaussian, which makes C low where few are summed"
+    near = "nearly the tails of a Gaussian, so that C is the same wherever one looks"
+    said = near if abs(kurtosis) < 0.05 else light if kurtosis < 0 else heavy
+    return f"pixels have {said} (excess kurtosis {kurtosis:.2f})"

@@ -1,4 +1,4 @@
-"""Work that takes long: it waits for a process, is told of while it goes on, and ends; runs and jobs are of this kind."""
+"""Work that takes long: it waits for a process, is told of while it goes on, and ends. Runs and jobs are such work."""
 
 import abc
 import asyncio
@@ -71,7 +71,7 @@ class AbstractWork(abc.ABC):
         """Wait for a process, have the work done, pass on what it says, and say at last that this was all."""
         try:
             async with self.crew.helper() as helper:
-                self.helper = helper
+                self.helper, self.place = helper, 0
                 self.change("running")
                 helper.say(**self.request())
                 async for name, data in helper.answers():
