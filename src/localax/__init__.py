@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.2.0"
 
 _ROOMS = (
-    "analysis", "experiments", "networks", "outcome", "report", "runner", "spec", "stimuli", "store", "theory",
-    "training", "trajectory",
+    "analysis", "experiments", "networks", "outcome", "prediction", "report", "runner", "spec", "stimuli", "store",
+    "theory", "training", "trajectory",
 )  # fmt: skip
 _NAMES = {
     "Task": "stimuli",
@@ -18,10 +18,12 @@ _NAMES = {
     "compare": "analysis",
     "fast": "_system",
     "Outcome": "outcome",
+    "Prediction": "prediction",
     "SaveAt": "training",
     "SettingError": "_errors",
     "load": "trajectory",
     "plot": "_notebook",
+    "predict": "prediction",
     "reproduce": "runner",
     "resume": "training",
     "runs": "_notebook",
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
         experiments,
         networks,
         outcome,
+        prediction,
         report,
         runner,
         spec,
@@ -51,6 +54,7 @@ if TYPE_CHECKING:
     from ._system import fast
     from .analysis import compare
     from .outcome import Outcome
+    from .prediction import Prediction, predict
     from .runner import reproduce, sweep
     from .stimuli import Task
     from .training import SaveAt, resume, train

@@ -57,8 +57,8 @@ class Plot:
 def plot(what: Any) -> Plot:
     """A picture of what it is given, in a notebook or for a file.
 
-    **what**: a trajectory or sweep, a comparison, task, stimulus, amplifier, outcome or figure; one field, or several:
-    (field, pixel) or (field, row, column).
+    **what**: a trajectory or sweep, a prediction, comparison, task, stimulus, amplifier, outcome or figure; one
+    field, or several: (field, pixel) or (field, row, column).
     """
     figure = _data(what) or _fields(what) or _science(what)
     if figure is None:
@@ -69,6 +69,7 @@ def plot(what: Any) -> Plot:
 
 def _data(what: Any) -> Figure | None:
     from .analysis import Comparison, evolution
+    from .prediction import Prediction
 
     if isinstance(what, Figure):
         return what
@@ -78,7 +79,7 @@ def _data(what: Any) -> Figure | None:
         return Figure(what.title, tuple(rows), tuple(labels))
     if isinstance(what, Trajectory):
         return evolution(what)
-    return what.figure() if isinstance(what, Comparison) else None
+    return what.figure() if isinstance(what, Comparison | Prediction) else None
 
 
 def _fields(what: Any) -> Figure | None:

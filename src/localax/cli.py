@@ -15,7 +15,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from . import __version__, _lab_command, _sweep_commands
+from . import __version__, _lab_command, _predict_command, _sweep_commands
 from ._errors import SettingError, setting_error, unknown
 from ._options import Folder, Fresh, Json, On, Open, Out, OutOrNone
 from ._system import fast
@@ -29,6 +29,7 @@ app = typer.Typer(
 )
 
 
+app.command()(_predict_command.predict)
 app.command()(_sweep_commands.sweep)
 app.command()(_sweep_commands.plot)
 app.command()(_lab_command.lab)

@@ -4,11 +4,12 @@ from ._about import About, about_the_claims
 from ._data import as_csv
 from ._draw import draw, figure, picture
 from ._formulas import with_formulas
-from ._page import claims_json, page
+from ._page import Sheet, claims_json, page, sheet
 from ._publish import publish
 
 __all__ = [
     "About",
+    "Sheet",
     "about_the_claims",
     "as_csv",
     "claims_json",
@@ -17,5 +18,6 @@ __all__ = [
     "page",
     "picture",
     "publish",
+    "sheet",
     "with_formulas",
 ]

@@ -66,6 +66,35 @@ def page(outcomes: Sequence[Outcome], about: About | str, *, files: Mapping = {}
     )  # fmt: skip
 
 
+@dataclass(frozen=True)
+class Sheet:
+    """What a page about one thing says, in plain text.
+
+    ``title``, ``lead``, ``method``: its head. ``figure``: the picture. ``facts``: the answer in a few lines, each with
+    its name. ``lists``: headings with their lines. ``tables``: with their rows. ``files``: names beside the page.
+    """
+
+    title: str
+    lead: str
+    method: str
+    figure: Figure
+    facts: Sequence[tuple[str, str]]
+    lists: Sequence[tuple[str, Sequence[str]]] = ()
+    tables: Sequence[Table] = ()
+    files: Sequence[str] = ()
+
+
+def sheet(content: Sheet) -> str:
+    """The **content** of a page about one thing, as HTML that can be read alone."""
+    return _environment().get_template("sheet.html").render(
+        sheet=content,
+        picture=_picture(content.figure, picture(content.figure, "svg")),
+        tables=[_table(table) for table in content.tables],
+        version=__version__,
+        style=_inline("page.css"),
+    )  # fmt: skip
+
+
 def _first_that_holds(outcome: Outcome) -> Claim | None:
     return next((claim for claim in outcome.claims if claim.verdict == "holds"), None)
 

@@ -97,7 +97,7 @@ export class CompareView {
 }
 
 function middle(values) {
-  const sorted = values.filter(Number.isFinite).sort((a, b) => a - b);
+  const sorted = (values ?? []).filter(Number.isFinite).sort((a, b) => a - b);
   return sorted.length ? sorted[Math.floor((sorted.length - 1) / 2)] : null;
 }
 

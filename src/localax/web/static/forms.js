@@ -3,7 +3,7 @@
 // A field becomes a control; a control has a node and tells each new value to whoever made it.
 
 import { el, freshId, typeset } from "./dom.js";
-import { explain } from "./hints.js";
+import { equationOf, explain } from "./hints.js";
 
 const CLASSES = ["short class", "long class"];
 
@@ -117,7 +117,7 @@ function single(field, label, value, tell) {
 function labelled(label, input, about, extra = []) {
   input.id = input.id || freshId("field");
   const row = el("div", { class: "row" }, el("label", { for: input.id }, label), input, ...extra);
-  explain(input, { meaning: hintOf(about), mathml: about.mathml }, row);
+  explain(input, { meaning: hintOf(about), mathml: equationOf(about.name) }, row);
   return row;
 }
 
@@ -158,7 +158,7 @@ function slider(field, label, value, tell) {
   number.addEventListener("input", () => {
     if (number.value !== "") take(Number(number.value), number);
   });
-  explain(range, { meaning: hintOf(field), mathml: field.mathml });
+  explain(range, { meaning: hintOf(field), mathml: equationOf(field.name) });
   return labelled(label, number, field, [range]);
 }
 

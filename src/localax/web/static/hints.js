@@ -10,6 +10,8 @@ export function setGlossary(quantities) {
   glossary = quantities;
 }
 
+export const equationOf = (name) => glossary[name]?.mathml;
+
 /** A word with its meaning behind it, reached by pointer and by Tab; plain text where nothing is known of it. */
 export function term(name, words = glossary[name]?.name ?? name) {
   const known = glossary[name];

@@ -95,23 +95,28 @@ function asForm(samples, labels) {
   return form;
 }
 
-function shown({ summary, prediction, figures }) {
-  const facts = Object.entries(prediction ?? {}).filter(([, value]) =>
-    ["string", "number", "boolean"].includes(typeof value),
-  );
+function shown({ summary, facts, reasons, notes, figures }) {
+  const list = (title, lines) =>
+    lines?.length
+      ? [
+          el("h3", {}, title),
+          el(
+            "ul",
+            { class: "notes" },
+            lines.map((line) => el("li", {}, line)),
+          ),
+        ]
+      : [];
   return [
     el("h2", {}, "Prediction"),
-    ...String(summary ?? "")
-      .split(/\n+/)
-      .filter(Boolean)
-      .map((words) => el("p", {}, words)),
-    facts.length
-      ? el(
-          "dl",
-          { class: "facts" },
-          facts.flatMap(([name, value]) => [el("dt", {}, name.replaceAll("_", " ")), el("dd", {}, plain(value))]),
-        )
-      : null,
+    ...(summary ?? "").split(/\n+/).map((words) => el("p", {}, words)),
+    el(
+      "dl",
+      { class: "facts" },
+      (facts ?? []).map(([name, words]) => [el("dt", {}, name), el("dd", {}, words)]),
+    ),
+    ...list("Why", reasons),
+    ...list("To keep in mind", notes),
     ...(figures ?? []).map(figureView),
-  ].filter(Boolean);
+  ];
 }

@@ -68,13 +68,15 @@ export class Run {
     this.tell("theories", [...this.theories.filter((one) => one.flow !== theory.flow), { ...theory, fields }]);
   }
 
-  async order(what, body = {}) {
-    this.tell("state", await postJson(`/api/runs/${this.state.id}/${what}`, body));
+  /** Asks for a change; the events tell when it has come about. */
+  order(what, body = {}) {
+    return postJson(`/api/runs/${this.state.id}/${what}`, body);
   }
 
   get over() {
     return this.lost || OVER.includes(this.state.status);
   }
+  /** The flows that there are; each follows some of the fields, not always all. */
   get known() {
     return this.theories.filter((theory) => !theory.missing);
   }
@@ -109,28 +111,30 @@ export function fieldsAt(run, frame, chosen = -1) {
     values,
     chosen: i === chosen && frame.fields.length > 1,
     tone: "blue",
-    others: run.known.map((theory) => ({
-      values: theory.fields[i][nearest(theory.time, frame.time)],
-      name: theory.title,
-      ...FLOWS[theory.flow],
-    })),
+    others: run.known
+      .filter((theory) => theory.fields[i])
+      .map((theory) => ({
+        values: theory.fields[i][nearest(theory.time, frame.time)],
+        name: theory.title,
+        ...FLOWS[theory.flow],
+      })),
   }));
 }
 
 /** Training and every flow as curves over time; other seeds faintly. */
 export function curvesOf(run, quantity, chosen) {
   const x = run.frames.map((frame) => frame.time);
-  const series = (i) => run.frames.map((frame) => frame[quantity][i]);
+  const series = (i) => run.frames.map((frame) => frame[quantity]?.[i] ?? null);
   const others = run.state.shown
     .map((_, i) => i)
     .filter((i) => i !== chosen)
     .map((i) => ({ x, y: series(i), tone: "blue", faint: true }));
   const flows = run.known
-    .filter((theory) => theory[quantity])
+    .filter((theory) => theory[quantity]?.[chosen])
     .map((theory) => ({
       name: theory.title,
       x: theory.time,
-      y: theory[quantity][chosen] ?? [],
+      y: theory[quantity][chosen],
       ...FLOWS[theory.flow],
     }));
   return [...others, { name: "training", x, y: series(chosen), tone: "blue", dash: "" }, ...flows];

@@ -148,7 +148,7 @@ export class TrainView {
       plot.draw({
         lines,
         marks: this.at < this.run.frames.length - 1 ? [{ x: frame.time, name: "shown" }] : [],
-        words: `${name} is ${plain(frame[name][this.followed])} at time ${plain(frame.time)}.`,
+        words: `${name} is ${plain(frame[name]?.[this.followed])} at time ${plain(frame.time)}.`,
       });
     }
   }
