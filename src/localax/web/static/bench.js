@@ -74,15 +74,16 @@ export class Bench {
         "Run",
         true,
         el("p", { class: "meaning" }, "The rate can be moved while a run goes on."),
-        ...fieldControls(
-          run.filter((field) => !field.rare),
-          this.settings,
-          (name, value) => this.takeRun(name, value),
-        ),
+        ...this.runControls(run.filter((field) => !field.rare)),
       ),
       group("Initial weights", false, part("init", initialisers)),
+      group("More of the run", false, ...this.runControls(run.filter((field) => field.rare))),
     );
     this.take({});
+  }
+
+  runControls(fields) {
+    return fieldControls(fields, this.settings, (name, value) => this.takeRun(name, value));
   }
 
   take(changes) {

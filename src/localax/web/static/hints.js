@@ -1,6 +1,6 @@
 // What a quantity means and its equation, shown when the pointer or the focus comes to it.
 
-import { byId, el, freshId, typeset } from "./dom.js";
+import { byId, el, typeset } from "./dom.js";
 
 const MATHML = "http://www.w3.org/1998/Math/MathML";
 let glossary = {};
@@ -93,8 +93,14 @@ function onlyMath(node) {
   return copy;
 }
 
-/** A short name and value in a list of facts: <dt> with its meaning, <dd> with the number. */
-export function fact(name, value, words) {
-  const id = freshId("fact");
-  return [el("dt", { id }, term(name, words)), el("dd", { "aria-labelledby": id }, value)];
+/** A list of numbers with their meanings; `set` fills them in. `names`: what each quantity is called here. */
+export function factList(names) {
+  const cells = Object.fromEntries(Object.keys(names).map((name) => [name, el("dd", {}, "–")]));
+  const rows = Object.entries(names).flatMap(([name, words]) => [el("dt", {}, term(name, words)), cells[name]]);
+  return {
+    node: el("dl", { class: "facts" }, rows),
+    set(values) {
+      for (const [name, words] of Object.entries(values)) cells[name].textContent = words;
+    },
+  };
 }

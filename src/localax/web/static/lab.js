@@ -74,6 +74,9 @@ class Lab {
     this.run = run;
     this.train.watch(run);
     this.bench.watch(run);
+    run.listeners.add((what) => {
+      if (what === "state" && this.tab === "take") this.shown("take");
+    });
   }
 
   /** A run that is not pinned ends when another takes its place. */

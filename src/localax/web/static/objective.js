@@ -1,7 +1,7 @@
 // What a ReLU neuron maximises (J = C/sqrt(1 + r)): where the field is, where it came from and where it could go.
 
 import { el, plain } from "./dom.js";
-import { fact, term } from "./hints.js";
+import { factList, term } from "./hints.js";
 import { Plot } from "./plot.js";
 
 const LEVELS = 4;
@@ -15,10 +15,10 @@ export class ObjectiveView {
       ylabel: "C, Geary's ratio",
       height: 250,
     });
-    this.facts = el("dl", { class: "facts row" });
+    this.facts = factList({ geary: "C", ratio: "r", objective: "J" });
     this.places = el("ul", { class: "notes" });
     this.node = el("div", {}, this.plot.node);
-    this.plot.node.append(this.facts, this.places);
+    this.plot.node.append(this.facts.node, this.places);
   }
 
   draw(run, chosen, at) {
@@ -53,22 +53,13 @@ export class ObjectiveView {
   }
 
   tell(here, chosen, points) {
-    if (here)
-      this.facts.replaceChildren(
-        ...["geary", "ratio", "objective"].flatMap((name) =>
-          fact(name, plain(here[name][chosen]), { geary: "C", ratio: "r", objective: "J" }[name]),
-        ),
-      );
+    const names = ["geary", "ratio", "objective"];
+    if (here) this.facts.set(Object.fromEntries(names.map((name) => [name, plain(here[name][chosen])])));
     const best = Math.max(...points.map((point) => point.objective));
-    this.places.replaceChildren(
-      ...points.map((point) =>
-        el(
-          "li",
-          {},
-          `${point.title}: J ${plain(point.objective)}${point.objective === best ? ", the best of these" : ""}`,
-        ),
-      ),
+    const said = points.map(
+      ({ title, objective }) => `${title}: J ${plain(objective)}${objective === best ? ", the best of these" : ""}`,
     );
+    this.places.replaceChildren(...said.map((line) => el("li", {}, line)));
   }
 }
 

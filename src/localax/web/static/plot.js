@@ -175,7 +175,7 @@ function path(line, x, y) {
   return line.x
     .map((at, i) => {
       const up = line.y[i];
-      if (up === null || !Number.isFinite(y(up))) {
+      if (up === null || !Number.isFinite(y(up)) || at < x.low || at > x.high) {
         pen = "M";
         return "";
       }
@@ -208,7 +208,7 @@ function scale([low, high], from, to, log) {
   const back = log ? (value) => 10 ** value : (value) => value;
   const [a, b] = [by(low), by(high)];
   const at = (value) => from + ((by(value) - a) / (b - a)) * (to - from);
-  Object.assign(at, { from, to });
+  Object.assign(at, { low, high, from, to });
   at.inverse = (pixel) => back(a + ((pixel - from) / (to - from)) * (b - a));
   at.ticks = log ? decades(a, b) : rounds(low, high);
   return at;

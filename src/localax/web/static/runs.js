@@ -96,6 +96,9 @@ function byField(theory, inner) {
 
 export const pixels = (run) => run.state.shape.reduce((a, b) => a * b, 1);
 
+/** How long the run is to be, in its own time. */
+export const duration = (run) => run.state.steps * run.state.rate;
+
 export function nameOf(run, index) {
   const shown = run.state.shown;
   const { seed, unit } = shown[index];

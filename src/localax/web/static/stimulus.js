@@ -2,7 +2,7 @@
 
 import { latest, numbers, oneAtATime, postJson, rows } from "./api.js";
 import { byId, el, freshId, plain } from "./dom.js";
-import { fact, term } from "./hints.js";
+import { factList, term } from "./hints.js";
 import { whenThemeChanges } from "./palette.js";
 import { Plot } from "./plot.js";
 import { drawFields, paint } from "./shapes.js";
@@ -31,7 +31,8 @@ export class StimulusView {
       amplifier: new Plot({ title: "Amplifier", heading: term("amplifier"), xlabel: "a", ylabel: "φ(a)" }),
     };
     this.samples = el("canvas", { class: "samples", role: "img", "aria-label": "Samples of both classes" });
-    this.kurtosis = el("dl", { class: "facts" });
+    this.kurtosis = factList({ excess_kurtosis: "excess kurtosis" });
+    this.plots.marginal.node.append(this.kurtosis.node);
     this.threshold = thresholdMark();
     this.problem = el("p", { class: "problem", role: "alert" });
     const heading = freshId("samples");
@@ -47,7 +48,7 @@ export class StimulusView {
           el("h3", { id: heading }, "Samples"),
           this.samples,
         ),
-        withFacts(this.plots.marginal.node, this.kurtosis),
+        this.plots.marginal.node,
         this.plots.covariance.node,
         this.plots.amplifier.node,
       ),
@@ -106,10 +107,11 @@ export class StimulusView {
     const said = classes.map(({ marginal }, c) => `${style(c).name} ${marginal.excess_kurtosis_text}`);
     this.plots.marginal.draw({
       lines,
+      xrange: support(lines),
       yrange: [0, 1.08 * Math.max(...lines.flatMap((line) => line.y))],
       words: `Excess kurtosis: ${said.join(", ")}.`,
     });
-    this.kurtosis.replaceChildren(...fact("excess_kurtosis", said.join(", "), "excess kurtosis"));
+    this.kurtosis.set({ excess_kurtosis: said.join(", ") });
   }
 
   /** Along a row of pixels, from pixel 0 to half way round. */
@@ -141,16 +143,19 @@ export class StimulusView {
 
 const style = (c) => CLASSES[c] ?? { name: `class ${c}`, tone: "purple", dash: "2 3" };
 
-const withFacts = (figure, facts) => {
-  figure.append(facts);
-  return figure;
-};
-
 /** Where a curve leaves the picture it is not drawn, so that it does not squeeze the others. */
 const clipped = (line, low, high) => ({
   ...line,
   y: line.y.map((value) => (value < low || value > high ? null : value)),
 });
+
+/** Where there is anything to see of a density, with some room. */
+function support(lines) {
+  const seen = lines.flatMap(({ x, y }) => x.filter((_, i) => y[i] > 1e-3));
+  const [low, high] = [Math.min(...seen), Math.max(...seen)];
+  const room = 0.15 * (high - low);
+  return [low - room, high + room];
+}
 
 /** A histogram as a line of steps. */
 function steps(edges, density) {
@@ -175,7 +180,7 @@ function thresholdMark() {
   function show(found) {
     const far = found.relative ?? found.rate ?? 0;
     meter.classList.toggle("unknown", found.side === "unknown");
-    meter.style.setProperty("--at", `${50 + 48 * Math.tanh(1.5 * far)}%`);
+    meter.style.setProperty("--at", `${50 + 48 * Math.sign(far) * Math.tanh(2 * Math.sqrt(Math.abs(far)))}%`);
     meter.setAttribute("aria-label", `Side of the threshold: ${found.side}`);
     sentence.textContent = found.sentence;
     more.classList.add("stale");

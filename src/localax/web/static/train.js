@@ -6,7 +6,7 @@ import { term } from "./hints.js";
 import { whenThemeChanges } from "./palette.js";
 import { Plot } from "./plot.js";
 import { readingView } from "./reading.js";
-import { curvesOf, fieldsAt, FLOWS, nameOf, pixels } from "./runs.js";
+import { curvesOf, duration, fieldsAt, FLOWS, nameOf, pixels } from "./runs.js";
 import { drawFields, largest, paint } from "./shapes.js";
 import { change, current } from "./state.js";
 
@@ -81,22 +81,28 @@ export class TrainView {
     this.hear = (what) => this.heard(what);
     run.listeners.add(this.hear);
     this.pin.disabled = false;
-    this.follow.replaceChildren(
-      ...run.state.shown.map((one, i) => el("option", { value: i, selected: i === this.followed }, nameOf(run, i))),
-    );
-    this.follow.value = this.followed;
+    this.offerFields();
     this.reading.show(run);
     this.draw();
   }
 
   heard(what) {
+    if (what === "state") this.offerFields();
     if (what === "reading") this.reading.show(this.run);
     if (what === "theories") this.tellNotes();
     this.draw();
   }
 
+  /** Names of the fields that can be followed, once the run has told which they are. */
+  offerFields() {
+    const { shown } = this.run.state;
+    if (this.follow.childElementCount !== shown.length)
+      this.follow.replaceChildren(...shown.map((_, i) => el("option", { value: i }, nameOf(this.run, i))));
+    this.follow.value = this.followed;
+  }
+
   get followed() {
-    return Math.min(current().follow ?? 0, (this.run?.state.shown.length ?? 1) - 1);
+    return Math.max(0, Math.min(current().follow ?? 0, this.run.state.shown.length - 1));
   }
 
   /** The frame on the screen: the last one unless somebody went back. */
@@ -147,6 +153,7 @@ export class TrainView {
       const lines = curvesOf(this.run, name, this.followed);
       plot.draw({
         lines,
+        xrange: [0, Math.max(duration(this.run), ...lines.map((line) => line.x.at(-1) ?? 0))],
         marks: this.at < this.run.frames.length - 1 ? [{ x: frame.time, name: "shown" }] : [],
         words: `${name} is ${plain(frame[name]?.[this.followed])} at time ${plain(frame.time)}.`,
       });
