@@ -17,13 +17,15 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect, sync_playwright
 
+import localax
+
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(CHROMIUM is None, reason="needs Debian's chromium, which make system installs"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
 ]
-ENVIRONMENT = {**os.environ, "NPROC": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(localax.__file__).parents[1])}
 SMALL = "#settings.stimulus.kind=Ising&settings.stimulus.size=20&settings.stimulus.coupling=[0.3,0.7]&settings.seeds=2&settings.batch=64"
 """A task that trains in a moment: what is left out keeps its default."""
 WIDE, TABLET = (1280, 800), (820, 1180)
@@ -49,7 +51,8 @@ class Lab:
         for _ in range(300):
             with contextlib.suppress(OSError), urllib.request.urlopen(self.address):
                 return
-            time.sleep(0.1)
+            time.sleep(0.2)
+        self.stop()
         raise TimeoutError("the lab did not start")
 
     def stop(self) -> None:
@@ -101,7 +104,7 @@ def started(page, steps: int = 200):
 
 
 def canvas(page) -> bytes:
-    return page.get_by_label("Receptive field", exact=True).screenshot()
+    return page.get_by_label("Receptive field").screenshot()
 
 
 def finished(page):
@@ -110,17 +113,15 @@ def finished(page):
 
 def test_a_run_is_seen_read_replayed_and_reopened(page, lab):
     opened(page, lab)
+    page.evaluate(LOOK_ON)
     started(page)
-    replay = page.get_by_label("Replay")
-    expect(replay).to_be_enabled(timeout=PATIENCE)
-    first = canvas(page)
     finished(page)
-    assert canvas(page) != first
+    assert page.evaluate("window.seen.size") >= 3  # it was empty, it changed, and it ended otherwise
     for name in ("Predicted", "Happened", "Why"):
         expect(page.locator(f".reading dt:text-is('{name}') + dd")).not_to_have_text("–", timeout=PATIENCE)
     expect(page.locator("#train-view .legend").first).to_contain_text(re.compile("flow", re.IGNORECASE))
     last = canvas(page)
-    replay.fill("0")
+    page.get_by_label("Replay").fill("0")
     expect(page.locator(".replay output")).to_have_text("time 0, step 0")
     beginning = canvas(page)
     assert beginning != last
@@ -130,6 +131,15 @@ def test_a_run_is_seen_read_replayed_and_reopened(page, lab):
     assert other.get_by_label("steps", exact=True).input_value() == "200"
     assert canvas(other) == beginning
     other.close()
+
+
+LOOK_ON = """() => {
+  window.seen = new Set();
+  const canvas = document.querySelector('canvas[aria-label="Receptive field"]');
+  const look = () => { window.seen.add(canvas.toDataURL()); requestAnimationFrame(look); };
+  look();
+}"""
+"""Keeps every picture that the canvas shows: a small run is over sooner than one can ask twice."""
 
 
 def test_a_moved_slider_changes_the_stimulus_at_once(page, lab):
@@ -197,7 +207,7 @@ def test_what_is_taken_away_gives_the_same_bits(page, lab, tmp_path):
         page.get_by_role("link", name="Download run.npz").click()
     run.value.save_as(tmp_path / "lab.npz")
     with page.expect_download() as picture:
-        page.get_by_role("button", name="Receptive field as SVG").click()
+        page.get_by_role("button", name="Field as SVG").click()
     assert b"<svg" in Path(picture.value.path()).read_bytes()[:200]
     with page.expect_download() as loss:
         page.get_by_role("button", name="Loss as PNG").click()
@@ -205,7 +215,7 @@ def test_what_is_taken_away_gives_the_same_bits(page, lab, tmp_path):
     page.get_by_role("button", name="Copy: Python lines").click()
     lines = page.evaluate("navigator.clipboard.readText()")
     (tmp_path / "again.py").write_text(lines + '\nrun.save("again.npz")\n')
-    subprocess.run([sys.executable, "again.py"], cwd=tmp_path, env={**os.environ}, check=True, timeout=300)
+    subprocess.run([sys.executable, "again.py"], cwd=tmp_path, env=ENVIRONMENT, check=True, timeout=300)
     with np.load(tmp_path / "lab.npz") as lab_run, np.load(tmp_path / "again.npz") as again:
         for name in ("weights", "loss", "time"):
             np.testing.assert_array_equal(lab_run[name], again[name])

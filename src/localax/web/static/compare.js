@@ -57,7 +57,7 @@ export class CompareView {
 
   card(one) {
     const { run, letter, pinned } = one;
-    one.canvas = el("canvas", { class: "field small", role: "img", "aria-label": `Receptive field of run ${letter}` });
+    one.canvas = el("canvas", { class: "field small", role: "img", "aria-label": `Field of run ${letter}` });
     one.words = el("p", { class: "caption" });
     new ResizeObserver(() => this.draw()).observe(one.canvas);
     return el(

@@ -71,7 +71,7 @@ export class TakeAwayView {
       );
     const plots = { Loss: train.plots.loss, IPR: train.plots.ipr, "C, r and J": train.objective.plot };
     return [
-      ["Receptive field", field],
+      ["Field", field],
       ...Object.entries(plots).map(([name, plot]) => [name, () => styled(plot.picture)]),
     ];
   }

@@ -1,6 +1,6 @@
 // Training as it happens: fields, loss and IPR, theory on the same time axis, and a slider to go back.
 
-import { byId, el, freshId, oncePerFrame, plain } from "./dom.js";
+import { byId, el, oncePerFrame, plain } from "./dom.js";
 import { ObjectiveView } from "./objective.js";
 import { term } from "./hints.js";
 import { whenThemeChanges } from "./palette.js";
@@ -53,11 +53,10 @@ export class TrainView {
   }
 
   assemble() {
-    const heading = freshId("field");
     const field = el(
       "figure",
-      { class: "chart", "aria-labelledby": heading },
-      el("h2", { id: heading }, term("receptive_field", "Receptive field")),
+      { class: "chart" },
+      el("h2", {}, term("receptive_field", "Receptive field")),
       this.flows,
       this.canvas,
       this.words,
