@@ -12,7 +12,7 @@ PIP := $(PYTHON) -m pip --python $(BIN)/python install --quiet
 PROGRAMS := chromium munged slurmctld slurmd
 PACKAGES := chromium munge slurm-wlm
 
-.PHONY: reproduce test notebook system soak check format docs findings calibration pins clean
+.PHONY: reproduce test lab notebook system soak check format docs findings calibration pins clean
 
 reproduce: .venv/.have-run
 	$(BIN)/localax reproduce
@@ -21,6 +21,9 @@ reproduce: .venv/.have-run
 test: .venv/.have-test
 	-$(BIN)/localax reproduce all --store .quick/store --out .quick/report
 	$(BIN)/python -m pytest -n 2 --dist worksteal -rs
+
+lab: .venv/.have-lab
+	$(BIN)/localax lab
 
 # The environment has no pip of its own; the constraints keep what is installed as it is.
 notebook: .venv/.have-run

@@ -272,7 +272,7 @@ def traced(path, stop):
 
 
 def test_ctrl_c_at_any_line_loses_nothing(plain, tmp_path, monkeypatch):
-    monkeypatch.setattr(_train, "_next_reach", lambda reach, _: 2 * reach)  # the same calls every time
+    monkeypatch.setattr(_train, "_next_reach", lambda reach, *_: 2 * reach)  # the same calls every time
     whole, lines = traced(tmp_path / "whole", -1)
     assert lines > 100
     for stop in range(1, lines, 7):

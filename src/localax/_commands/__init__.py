@@ -2,6 +2,7 @@
 
 from ._about import cite, doctor
 from ._bench import bench
+from ._lab import lab
 from ._listing import list_
 from ._predict import predict
 from ._reproduce import reproduce, stimuli
@@ -15,6 +16,7 @@ __all__ = [
     "bench",
     "cite",
     "doctor",
+    "lab",
     "list_",
     "plot",
     "predict",

@@ -15,7 +15,7 @@ Series = tuple[str, np.ndarray | None, np.ndarray, np.ndarray | None]
 
 
 def as_csv(figure: Figure) -> bytes:
-    """Long form: one line a number, with its panel, its series and its place; tables as they are."""
+    """The numbers of a **figure** in long form, one a line with its panel, series and place; tables as they are."""
     out = io.StringIO()
     lines = csv.writer(out, lineterminator="\n")
     found = list(_all_series(figure))

@@ -20,7 +20,7 @@ _ATTRIBUTES = frozenset(
 
 
 def with_formulas(text: object) -> Markup:
-    """Escaped text with ``$...$`` (in the line) and ``$$...$$`` (on a line of its own) as MathML."""
+    """The **text**, escaped, with ``$...$`` (in the line) and ``$$...$$`` (on a line of its own) as MathML."""
     parts, end = [], 0
     for found in _FORMULA.finditer(source := str(text)):
         alone, inside = found.groups()

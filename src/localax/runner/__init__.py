@@ -22,11 +22,21 @@ from ._sweep import (
     write_csv,
     write_table,
 )
-from ._training import TrainingSettings, TrainingUnit, training_settings, training_unit, typed_training
+from ._training import (
+    STANDARD,
+    TrainingSettings,
+    TrainingUnit,
+    completed_stimulus,
+    task_of,
+    training_settings,
+    training_unit,
+    typed_training,
+)
 from ._unit import AbstractUnit
 
 __all__ = [
     "PLACES",
+    "STANDARD",
     "AbstractExecutor",
     "AbstractUnit",
     "Dask",
@@ -41,6 +51,7 @@ __all__ = [
     "ThisProcess",
     "TrainingSettings",
     "TrainingUnit",
+    "completed_stimulus",
     "count_diverged",
     "default_out",
     "executor_of",
@@ -55,6 +66,7 @@ __all__ = [
     "sweep",
     "sweep_figure",
     "sweep_plan",
+    "task_of",
     "training_settings",
     "training_unit",
     "typed_training",

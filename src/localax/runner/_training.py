@@ -30,6 +30,7 @@ STANDARD = {
     "radial": {"kind": "Shell"},
     "stimulus": "NLGP",
     "kernel": "CentreSurround",
+    "treatment": ["whitened", "raw"],
 }
 """What a stimulus gets where nothing is said: the paper's lengthscale task."""
 
@@ -108,7 +109,11 @@ class TrainingSettings(pydantic.BaseModel):
 
 
 def task_of(stimulus: str | dict[str, Any], labels: list[float] | None, proportions: list[float] | None) -> Task:
-    """One stimulus per class, from settings of which lists are spread over the classes."""
+    """One stimulus per class, from settings of which lists are spread over the classes.
+
+    **stimulus**: a name, or its settings. **labels**, **proportions**: one number per class, or None: from 0 on, and
+    equally often.
+    """
     given = completed_stimulus(stimulus)
     spread = dict(_lists(given))
     lengths = {len(value) for value in spread.values()} or {2}
@@ -120,7 +125,7 @@ def task_of(stimulus: str | dict[str, Any], labels: list[float] | None, proporti
 
 
 def completed_stimulus(stimulus: str | Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a stimulus and of the one inside it, with the standard ones where nothing is said."""
+    """The settings of a **stimulus** and of the one inside it, with the standard ones where nothing is said."""
     given = {"kind": stimulus} if isinstance(stimulus, str) else dict(stimulus)
     names = settings_of(chosen(SHELVES["stimulus"], "stimulus", given.get("kind", "")))
     given = {**{name: STANDARD[name] for name in names if name in STANDARD}, **given}

@@ -57,6 +57,7 @@ def train(
     checkpoint: StrPath | Checkpoint | None = None,
     watch: Watch | None = None,
     progress: bool | Update = True,
+    pace: float = CALL_SECONDS,
 ) -> Trajectory:
     """Train a network from many initialisations, and under many settings, at once.
 
@@ -80,15 +81,16 @@ def train(
     same bits.
     **watch**: called with the step and the latest records whenever there are new ones, about twice a second.
     **progress**: whether to show a bar, or a function to call with the fraction that is done.
+    **pace**: how many seconds should lie between two such calls; the numbers are the same whatever it is.
 
-    Ctrl-C gives back what is done so far.
+    Ctrl-C gives back what is done so far, and so does a KeyboardInterrupt out of **watch** or **progress**.
     """
     made = prepare(
         task, network, steps=steps, batch=batch, rate=rate, seeds=seeds, data_seed=data_seed, init=init, sweep=sweep,
         save_every=save_every, saveat=saveat, estimator=estimator, stream=stream, loss=loss, optimiser=optimiser,
         divergence=divergence, dtype=dtype,
     )  # fmt: skip
-    return _run(made, checkpoint, watch, progress)
+    return _run(made, checkpoint, watch, progress, pace)
 
 
 def plan(task: Task | Sequence[Task], network: AbstractNetwork, **settings: Any) -> Plan:
@@ -101,7 +103,7 @@ def plan(task: Task | Sequence[Task], network: AbstractNetwork, **settings: Any)
     return prepare(task, network, **{**defaults, **settings})
 
 
-ASIDE = ("checkpoint", "watch", "progress")
+ASIDE = ("checkpoint", "watch", "progress", "pace")
 """Arguments that shape no number of a run."""
 
 
@@ -111,12 +113,14 @@ def run(
     checkpoint: StrPath | Checkpoint | None = None,
     watch: Watch | None = None,
     progress: bool | Update = True,
+    pace: float = CALL_SECONDS,
 ) -> Trajectory:
     """Train what :func:`plan` has made ready.
 
-    **plan**: the run. **checkpoint**, **watch**, **progress**: how it is kept and followed, as in :func:`train`.
+    **plan**: the run. **checkpoint**, **watch**, **progress**, **pace**: how it is kept and followed, as in
+    :func:`train`.
     """
-    return _run(plan, checkpoint, watch, progress)
+    return _run(plan, checkpoint, watch, progress, pace)
 
 
 def resume(
@@ -130,6 +134,7 @@ def resume(
     checkpoint: StrPath | Checkpoint | None = None,
     watch: Watch | None = None,
     progress: bool | Update = True,
+    pace: float = CALL_SECONDS,
     **own: Any,
 ) -> Trajectory:
     """Go on with a run from its last state, on the next batches of its stream; its clock goes on too.
@@ -137,7 +142,7 @@ def resume(
     **trajectory**: the run. **task**, **network**: those of the run, or this is refused. **steps**: how many more.
     **rate**: another step size; by default the same. **save_every**: steps between records, by default a hundredth.
     **own**: what the run had that has no name: a loss, optimiser, estimator or ``saveat`` with functions of one's own.
-    **checkpoint**, **watch**, **progress**: as in :func:`train`.
+    **checkpoint**, **watch**, **progress**, **pace**: as in :func:`train`.
 
     The trajectory is of the new steps alone. An optimiser with a memory of its own cannot go on from weights: train
     with a checkpoint instead, and with more steps.
@@ -145,25 +150,25 @@ def resume(
     again = continued(trajectory, save_every, own)
     made = plan(task, network, steps=steps, before=trajectory, **again | ({} if rate is None else {"rate": rate}))
     refuse_another(trajectory.settings, made)
-    return _run(made, checkpoint, watch, progress)
+    return _run(made, checkpoint, watch, progress, pace)
 
 
 # Running -----------------------------------------------------------------------------------------------------------
 
 
-def _run(plan: Plan, checkpoint: Any, watch: Watch | None, progress: bool | Update) -> Trajectory:
+def _run(plan: Plan, checkpoint: Any, watch: Watch | None, progress: bool | Update, pace: float) -> Trajectory:
     keeper = Keeper(chosen_checkpoint(checkpoint), plan.settings)
     title, steps = f"{plan.count} network{'s' if plan.count > 1 else ''}", int(plan.stops[-1]) - plan.first_step
     bar = contextlib.nullcontext(progress) if callable(progress) else progress_bar(title, show=progress, steps=steps)
     with numerics(plan.settings["x64"]):
         with bar as update:
-            position = _loop(plan, keeper, update, watch or (lambda *_: None))
+            position = _loop(plan, keeper, update, watch or (lambda *_: None), pace)
         if position.step not in plan.stops:  # a run that ended early keeps its last state too
             position = _call(plan, position, np.array([position.step]))
         return _trajectory(plan, position)
 
 
-def _loop(plan: Plan, keeper: Keeper, update: Update, watch: Watch) -> Position:
+def _loop(plan: Plan, keeper: Keeper, update: Update, watch: Watch, pace: float) -> Position:
     """Call the compiled loop until the last step, an interruption, or the end of the last seed."""
     beginning, last = _beginning(plan), int(plan.stops[-1])
     position = keeper.read(beginning, plan.record_form) or _call(plan, beginning, plan.stops[:1])
@@ -173,10 +178,11 @@ def _loop(plan: Plan, keeper: Keeper, update: Update, watch: Watch) -> Position:
             began = time.monotonic()
             stops, target = _way(plan, position.step, reach)
             position = _call(plan, position, stops, target)
+            spent = time.monotonic() - began
             if len(stops):
                 watch(position.step, jax.tree.map(lambda leaf: leaf[-1], position.rows[-1]))
             update((position.step - plan.first_step) / (last - plan.first_step))
-            reach = _next_reach(reach, time.monotonic() - began)
+            reach = _next_reach(reach, spent, pace)
             if time.monotonic() - saved >= keeper.every:
                 keeper.write(position)
                 saved = time.monotonic()
@@ -209,9 +215,9 @@ def _call(plan: Plan, position: Position, stops: np.ndarray, target: int | None 
     return Position(int(way[-1]), state, previous, rows + new)
 
 
-def _next_reach(reach: int, seconds: float) -> int:
+def _next_reach(reach: int, seconds: float, pace: float) -> int:
     """Twice as far while a call is quick, half as far when it is slow."""
-    slow, quick = seconds > 2 * CALL_SECONDS, seconds < CALL_SECONDS / 2
+    slow, quick = seconds > 2 * pace, seconds < pace / 2
     return reach * 2 if quick else max(reach // 2, 1) if slow else reach
 
 

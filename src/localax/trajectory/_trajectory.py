@@ -169,6 +169,25 @@ class Trajectory:
             swept=still,
         )
 
+    def followed_by(self, later: "Trajectory") -> "Trajectory":
+        """This trajectory and a **later** one that went on from its end, as :func:`localax.resume` gives it.
+
+        The settings are those of this one, with those of what followed as a list ``then``.
+        """
+        if not isinstance(later, Trajectory) or self.n_swept is not None or later.n_swept is not None:
+            raise SettingError("followed_by: takes a Trajectory that went on from this one, both of one setting")
+        if later.time[0] != self.time[-1] or not np.array_equal(later._moment(0), self.final, equal_nan=True):
+            raise SettingError("followed_by: the later trajectory must begin with the state in which this one ends")
+        arrays = {name: _end_to_end(getattr(self, name), getattr(later, name)) for name in _ARRAYS[1:]}
+        return Trajectory(
+            np.concatenate([self.time, later.time[1:]]),
+            **arrays,
+            records={n: _end_to_end(self.records[n], later.records[n]) for n in self.records if n in later.records},
+            settings=self.settings | {"then": [*self.settings.get("then", ()), later.settings]},
+            status=later.status,
+            pixel_ndim=self.pixel_ndim,
+        )
+
     def _moment(self, index: int) -> np.ndarray:
         return np.moveaxis(self.weights, -self.pixel_ndim - 2, 0)[index]
 
@@ -230,6 +249,11 @@ def load(source: StrPath | bytes, *, name: str | None = None) -> Trajectory:
     except (KeyError, TypeError, ValueError) as error:
         name = name or ("data" if isinstance(source, bytes) else str(source))
         raise SettingError(f"{name}: does not hold a trajectory ({str(error).splitlines()[0]})") from error
+
+
+def _end_to_end(first: np.ndarray | None, then: np.ndarray | None) -> Any:
+    """Two records along one axis of time, (seed, time, ...); the second begins where the first ends."""
+    return None if first is None or then is None else np.concatenate([first, then[:, 1:]], axis=1)
 
 
 def _taken_out(arrays: dict[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:

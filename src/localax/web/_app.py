@@ -1,0 +1,219 @@
+"""The routes of the lab. What they do is in the other files of this room; `Guard` stands before them all."""
+
+import contextlib
+import importlib.metadata
+import json
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import plotly
+from fastapi import FastAPI, HTTPException, Request
+from fastapi.responses import FileResponse, JSONResponse, PlainTextResponse, Response
+from fastapi.sse import EventSourceResponse
+from fastapi.staticfiles import StaticFiles
+
+from .._errors import SettingError
+from ._catalogue import catalogue
+from ._export import command_line, python_lines
+from ._guard import Door, Guard
+from ._jobs import Job
+from ._lab import Lab
+from ._limits import lab_settings
+from ._reports import picture_of, report, reproduce_request
+from ._runs import Run
+from ._stimulus import far_threshold, preview
+from ._uploads import receive_upload
+from ._work import AbstractWork, Gone, NotNow
+
+STATIC = Path(__file__).with_name("static")
+PLOTLY = Path(plotly.__file__).with_name("package_data") / "plotly.min.js"
+DAY = {"Cache-Control": "private, max-age=86400"}
+FRESH = {"Cache-Control": "no-cache"}
+
+
+def create_app(lab: Lab, door: Door) -> FastAPI:
+    """The application that serves a **lab** behind a **door**."""
+
+    @contextlib.asynccontextmanager
+    async def life(_: FastAPI) -> AsyncIterator[None]:
+        async with lab.open():
+            yield
+
+    app = FastAPI(title="Localax lab", lifespan=life, docs_url=None, redoc_url=None, openapi_url=None)
+    app.add_middleware(Guard, door=door)
+    for kind, status in {SettingError: 400, Gone: 404, NotNow: 409}.items():
+        app.add_exception_handler(kind, _answer(status))
+    app.add_exception_handler(HTTPException, _plain_error)
+    app.add_exception_handler(404, _plain_error)
+    app.add_exception_handler(405, _plain_error)
+    for add in (_pages, _stimulus_routes, _run_routes, _job_routes, _report_routes):
+        add(app, lab)
+    return app
+
+
+def _answer(status: int) -> Any:
+    async def answer(_: Request, error: Exception) -> JSONResponse:
+        line = " ".join(str(error).split())
+        where = re.search(r": (\w+) must be ", line)
+        return JSONResponse({"error": line, "where": where and where[1]}, status)
+
+    return answer
+
+
+async def _plain_error(_: Request, error: Any) -> JSONResponse:
+    return JSONResponse({"error": str(error.detail), "where": None}, error.status_code)
+
+
+async def _body(request: Request) -> dict[str, Any]:
+    """The JSON of a request, which must be a table; nothing else that a form of another page could send."""
+    if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+        raise HTTPException(422, "what is sent must be JSON, with Content-Type: application/json")
+    try:
+        found = json.loads(await request.body())
+    except (ValueError, RecursionError):
+        raise HTTPException(422, "what was sent is no JSON") from None
+    if not isinstance(found, dict):
+        raise HTTPException(422, 'what is sent must be a table, as in {"settings": {...}}')
+    return found
+
+
+# Routes ---------------------------------------------------------------------------------------------------------------
+
+
+def _pages(app: FastAPI, lab: Lab) -> None:
+    app.mount("/static", StaticFiles(directory=STATIC), name="static")
+    version = importlib.metadata.version("plotly")
+
+    @app.get("/")
+    async def index() -> FileResponse:
+        return FileResponse(STATIC / "index.html", headers=FRESH)
+
+    @app.get("/plotly.min.js")
+    async def charts() -> FileResponse:
+        return FileResponse(PLOTLY, media_type="text/javascript", headers={**DAY, "X-Version": version})
+
+    @app.get("/favicon.ico")
+    async def icon() -> Response:
+        return Response(status_code=204, headers=DAY)
+
+    @app.get("/api/catalogue")
+    async def everything() -> JSONResponse:
+        return JSONResponse(await lab.ask(catalogue, lab.store))
+
+
+def _stimulus_routes(app: FastAPI, lab: Lab) -> None:
+    @app.post("/api/stimulus")
+    async def stimulus(request: Request) -> JSONResponse:
+        return JSONResponse(await lab.sketch(_previewed, (await _body(request)).get("settings")))
+
+    @app.post("/api/threshold")
+    async def threshold(request: Request) -> JSONResponse:
+        settings = await lab.sketch(lab_settings, (await _body(request)).get("settings"))
+        return JSONResponse(await lab.ask(far_threshold, settings))
+
+    @app.post("/api/python")
+    async def python(request: Request) -> PlainTextResponse:
+        settings = await lab.sketch(lab_settings, (await _body(request)).get("settings"))
+        return PlainTextResponse(python_lines(settings))
+
+    @app.post("/api/command")
+    async def command(request: Request) -> PlainTextResponse:
+        settings = await lab.sketch(lab_settings, (await _body(request)).get("settings"))
+        return PlainTextResponse(command_line(settings))
+
+
+def _previewed(given: Any) -> dict[str, Any]:
+    """The preview of a stimulus alone: the rest of the form may be half filled in."""
+    names = ("stimulus", "labels", "proportions")
+    asked = {name: given[name] for name in names if name in given} if isinstance(given, dict) else given
+    return preview(lab_settings(asked))
+
+
+def _run_routes(app: FastAPI, lab: Lab) -> None:
+    @app.post("/api/runs", status_code=201)
+    async def start(request: Request) -> JSONResponse:
+        run = await lab.start_run((await _body(request)).get("settings"))
+        return JSONResponse(run.state(), 201)
+
+    @app.get("/api/runs")
+    async def runs() -> JSONResponse:
+        return JSONResponse({"runs": [work.state() for work in lab.works.values() if isinstance(work, Run)]})
+
+    @app.get("/api/runs/{name}")
+    async def run(name: str) -> JSONResponse:
+        return JSONResponse(lab.find(Run, name).state())
+
+    @app.get("/api/runs/{name}/events")
+    async def events(name: str, request: Request) -> Response:
+        return _stream(lab.find(Run, name), request)
+
+    @app.post("/api/runs/{name}/{word}")
+    async def say(name: str, word: str, request: Request) -> JSONResponse:
+        found, body = lab.find(Run, name), await _body(request)
+        found.say(word, body)
+        return JSONResponse(found.state())
+
+    @app.get("/api/runs/{name}/file")
+    async def file(name: str) -> FileResponse:
+        found = lab.find(Run, name)
+        if not found.file.is_file():
+            raise NotNow(f"a run can be taken away when it has ended; this one is {found.status}")
+        return FileResponse(found.file, filename="run.npz", media_type="application/octet-stream")
+
+    @app.get("/api/runs/{name}/python")
+    async def python(name: str) -> PlainTextResponse:
+        found = lab.find(Run, name)
+        return PlainTextResponse(python_lines(found.settings, found.stretches, found.reached))
+
+    @app.get("/api/runs/{name}/command")
+    async def command(name: str) -> PlainTextResponse:
+        found = lab.find(Run, name)
+        if len(found.stretches) > 1:
+            raise NotNow("the rate was changed on the way, which no command line can say; take the Python lines")
+        return PlainTextResponse(command_line(found.settings, steps=found.reached))
+
+
+def _stream(work: AbstractWork, request: Request) -> EventSourceResponse:
+    """Server-sent events from the first on, or from behind the last that this watcher has seen."""
+    last = request.headers.get("last-event-id", "")
+    after = int(last) if last.isdecimal() and len(last) < 10 else -1
+    return EventSourceResponse(work.events.follow(after), headers={"X-Accel-Buffering": "no"})
+
+
+def _job_routes(app: FastAPI, lab: Lab) -> None:
+    @app.get("/api/jobs/{name}")
+    async def job(name: str) -> JSONResponse:
+        return JSONResponse(lab.find(Job, name).state())
+
+    @app.get("/api/jobs/{name}/events")
+    async def events(name: str, request: Request) -> Response:
+        return _stream(lab.find(Job, name), request)
+
+    @app.post("/api/jobs/{name}/stop")
+    async def stop(name: str, request: Request) -> JSONResponse:
+        await _body(request)
+        found = lab.find(Job, name)
+        found.stop("stopped")
+        return JSONResponse(found.state())
+
+    @app.post("/api/predict", status_code=202)
+    async def predict(request: Request) -> JSONResponse:
+        return JSONResponse((await receive_upload(lab, request)).state(), 202)
+
+
+def _report_routes(app: FastAPI, lab: Lab) -> None:
+    @app.get("/api/report")
+    async def whole(preset: str = "quick") -> JSONResponse:
+        return JSONResponse(await lab.ask(report, lab.store, preset))
+
+    @app.get("/api/report/{name}/{index}.{form}")
+    async def figure(name: str, index: int, form: str, preset: str = "quick") -> Response:
+        data, kind = await lab.ask(picture_of, lab.store, name, preset, index, form)
+        return Response(data, media_type=kind)
+
+    @app.post("/api/reproduce/{name}", status_code=202)
+    async def reproduce(name: str, request: Request) -> JSONResponse:
+        asked = await lab.ask(reproduce_request, lab.store, name, await _body(request))
+        return JSONResponse(lab.start_job(asked).state(), 202)

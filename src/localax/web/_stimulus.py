@@ -1,0 +1,199 @@
+"""What a stimulus looks like and on which side of the threshold it is, at once; what takes longer is asked apart."""
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import equinox as eqx
+import jax
+import numpy as np
+from scipy import special
+
+from .._errors import SettingError
+from ..runner import TrainingSettings, task_of
+from ..spec import settings_of
+from ..stimuli import AbstractMarginal, AbstractNormalMap, AbstractStimulus, Task
+from ..theory import amplifier, exact_growth_rates, flat_growth_rates, steady
+from ._numbers import listed, packed
+
+SAMPLES = 4
+"""Samples of each class that are shown."""
+BINS = 81
+"""Of the marginal."""
+WIDEST = 4.0
+"""Standard deviations that the marginal and the samples are drawn to."""
+NORMAL = special.ndtri((np.arange(20_000) + 0.5) / 20_000).astype(np.float32)
+"""A normal law as equally likely points."""
+GRID = 81
+"""Points of the amplifier."""
+EDGE = 0.995
+"""How much of the amplifier's range is drawn: it is steep at the end."""
+
+
+def preview(settings: TrainingSettings) -> dict[str, Any]:
+    """Samples, marginal and covariance of every class, the amplifier and the side of the threshold."""
+    began = time.perf_counter()
+    task = task_of(settings.stimulus, settings.labels, settings.proportions)
+    labels = np.asarray(task.labels, float)
+    last = int(np.argmax(labels))
+    found = {
+        "shape": list(task.shape),
+        "classes": _classes(task.stimuli, labels.tolist()),
+        "amplifier": {**_amplifier(task.stimuli[last]), "of": last},
+        "threshold": threshold(task),
+    }
+    return {**found, "milliseconds": listed(1e3 * (time.perf_counter() - began), 3)}
+
+
+def _classes(stimuli: Sequence[AbstractStimulus], labels: Sequence[float]) -> list[dict[str, Any]]:
+    """Every class; the marginal is computed once where all have the same."""
+    laws = [stimulus.marginal for stimulus in stimuli]
+    same = all(eqx.tree_equal(law, laws[0]) is True for law in laws[1:])
+    marginals = [_marginal(laws[0])] * len(laws) if same else [_marginal(law) for law in laws]
+    return [
+        {
+            "title": repr(stimulus),
+            "label": label,
+            "samples": packed(stimulus.sample(jax.random.key(0), SAMPLES)),
+            "covariance": packed(_covariance(stimulus)),
+            "marginal": marginal,
+        }
+        for stimulus, label, marginal in zip(stimuli, labels, marginals, strict=True)
+    ]
+
+
+def _covariance(stimulus: AbstractStimulus) -> np.ndarray:
+    """With pixel 0; with the pixel in the middle where there is no ring."""
+    if stimulus.shift_invariant:
+        return stimulus.covariance()
+    matrix = stimulus.covariance_matrix()
+    middle = np.ravel_multi_index([side // 2 for side in stimulus.shape], stimulus.shape)
+    return matrix[middle].reshape(stimulus.shape)
+
+
+def _marginal(law: AbstractMarginal) -> dict[str, Any]:
+    mean, variance, excess = float(law.mean()), float(law.variance()), float(law.excess_kurtosis())
+    edges = mean + WIDEST * np.sqrt(variance) * np.linspace(-1, 1, BINS + 1)
+    return {
+        "edges": packed(edges),
+        "density": packed(_shares(law, edges) / np.diff(edges)),
+        "mean": listed(mean),
+        "variance": listed(variance),
+        "excess_kurtosis": listed(excess),
+        "excess_kurtosis_text": f"{excess:.2f}" if np.isfinite(excess) else "infinite",
+    }
+
+
+def _shares(law: AbstractMarginal, edges: np.ndarray) -> np.ndarray:
+    """How much of a law lies in each bin; by its map from a normal where it has one, which is twenty times faster."""
+    atoms = law.atoms()
+    if atoms is not None:
+        return np.histogram(atoms[0], edges, weights=atoms[1])[0]
+    if isinstance(law, AbstractNormalMap):
+        return np.histogram(law.from_normal(NORMAL), edges)[0] / NORMAL.size
+    return np.diff(np.asarray(law.cdf(edges), float))
+
+
+def _amplifier(stimulus: AbstractStimulus) -> dict[str, Any]:
+    """The amplifier of a class, its tangent and its expansion to third order."""
+    try:
+        phi = amplifier(stimulus)
+        a = EDGE * phi.scale * np.linspace(-1, 1, GRID)
+        tangent, value = phi.taylor(1)(a), phi(a)
+    except SettingError as error:
+        return {"missing": str(error)}
+    return {"a": packed(a), "phi": packed(value), "tangent": packed(tangent), "third": _third(phi, a)}
+
+
+def _third(phi: Any, a: np.ndarray) -> Any:
+    try:
+        return packed(phi.taylor(3)(a))
+    except SettingError:  # no fourth moment, so no third order
+        return None
+
+
+# The threshold --------------------------------------------------------------------------------------------------------
+
+
+def threshold(task: Task) -> dict[str, Any]:
+    """On which side of the threshold of Eq. 5 a **task** is: how fast the flat field gives way, or does not."""
+    nothing = {"side": "unknown", "rate": None, "wave": None, "relative": None}
+    try:
+        rates = flat_growth_rates(task)
+    except SettingError as error:
+        return {**nothing, "sentence": f"No threshold is known here: {error}"}
+    wave, rate = _fastest(rates)
+    gives_way = rate > 0
+    said = f"wave {_wave_name(wave, rates.shape)} {'grows' if gives_way else 'decays'} at {abs(rate):.3g}"
+    return {
+        "side": "localized" if gives_way else "spread",
+        "rate": listed(rate),
+        "wave": _wave_name(wave, rates.shape),
+        "relative": listed(rate / abs(float(rates.flat[0]))),
+        "sentence": f"The flat field {'gives way' if gives_way else 'holds'}: by Eq. 5 {said}.",
+    }
+
+
+def _fastest(rates: np.ndarray) -> tuple[int, float]:
+    """The wave that grows fastest, and its rate."""
+    flat = rates.ravel()
+    wave = 1 + int(np.argmax(flat[1:]))
+    return wave, float(flat[wave])
+
+
+def _wave_name(wave: int, shape: tuple[int, ...]) -> str:
+    """Cycles round the ring, or along the sides of the torus."""
+    cycles = [min(i, side - i) for i, side in zip(np.unravel_index(wave, shape), shape, strict=True)]
+    return ",".join(str(int(c)) for c in cycles)
+
+
+def far_threshold(settings: TrainingSettings) -> dict[str, Any]:
+    """Where the threshold lies in each setting that has one, and the growth rate of the true flow."""
+    task = task_of(settings.stimulus, settings.labels, settings.proportions)
+    return {"critical": _criticals(settings), "exact": _exact(task)}
+
+
+def _exact(task: Task) -> dict[str, Any]:
+    try:
+        found = exact_growth_rates(task)
+    except SettingError as error:
+        return {"missing": str(error)}
+    wave, rate = _fastest(np.asarray(found.value))
+    error = float(np.asarray(found.standard_error).ravel()[wave])
+    name = _wave_name(wave, np.shape(found.value))
+    sure = "" if abs(rate) > 2 * error else ", too close to call"
+    said = f"In the true flow wave {name} {'grows' if rate > 0 else 'decays'} at {abs(rate):.3g}({error:.1g}){sure}."
+    return {"rate": listed(rate), "error": listed(error), "sentence": said}
+
+
+def _criticals(settings: TrainingSettings) -> list[dict[str, Any]]:
+    given = settings.stimulus
+    if isinstance(given, str):
+        return []
+    made = task_of(given, settings.labels, settings.proportions).stimuli[0]
+    numbers = {
+        name: (float(given[name]), setting)
+        for name, setting in settings_of(type(made)).items()
+        if setting.kind is float and isinstance(given.get(name), int | float) and setting.typical
+    }
+    found = [_critical(settings, given, name, value, setting.typical) for name, (value, setting) in numbers.items()]
+    return [one for one in found if one is not None]
+
+
+def _critical(
+    settings: TrainingSettings, given: Mapping[str, Any], name: str, value: float, typical: Any
+) -> dict[str, Any] | None:
+    """The value of one setting at which the flat field changes its stability, within what is typical of it."""
+
+    def tasks(at: float) -> Task:
+        return task_of({**given, name: float(at)}, settings.labels, settings.proportions)
+
+    low, high = min(*typical, value), max(*typical, value)
+    try:
+        at = steady.critical_value(tasks, low, high)
+        above = flat_growth_rates(tasks(high)).ravel()[1:].max() > 0
+    except SettingError:  # the same on both ends, or no flat field at all
+        return None
+    side = "above" if above else "below"
+    said = f"{name} {value:g}; by Eq. 5 the flat field gives way {side} {at:.3g}"
+    return {"setting": name, "value": value, "critical": listed(at), "sentence": said}

@@ -1,0 +1,93 @@
+"""Data of a visitor's own: taken in under names of our making, never unpickled, gone as soon as the answer is there."""
+
+import base64
+import json
+import re
+import secrets
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fastapi import HTTPException, Request
+from starlette.datastructures import FormData, UploadFile
+from starlette.formparsers import MultiPartException
+
+from .._errors import SettingError
+from ._numbers import packed
+
+if TYPE_CHECKING:
+    from ._jobs import Job
+    from ._lab import Lab
+
+ENDING = re.compile(r"\.[A-Za-z0-9]{1,8}")
+FILES = 200
+"""Files in one upload at most."""
+
+
+async def receive_upload(lab: "Lab", request: Request) -> "Job":
+    """Keep what was sent in a folder of its own, and have a prediction made of it."""
+    if request.headers.get("content-type", "").partition(";")[0].strip() != "multipart/form-data":
+        raise HTTPException(422, "an upload must be multipart/form-data with a file called samples")
+    folder = lab.folder / secrets.token_hex(8)
+    try:
+        async with request.form(max_files=FILES, max_fields=8) as form:
+            asked = await lab.ask(_kept, form, folder)
+    except MultiPartException as error:
+        raise HTTPException(422, f"the upload cannot be read: {error.message}") from None
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return lab.start_job(asked, lambda: shutil.rmtree(folder, ignore_errors=True))
+
+
+def _kept(form: FormData, folder: Path) -> dict[str, Any]:
+    """Write the files; what they are called by whoever sent them decides nothing but the ending."""
+    samples = [item for item in form.getlist("samples") if isinstance(item, UploadFile)]
+    labels = [item for item in form.getlist("labels") if isinstance(item, UploadFile) and item.filename]
+    if not samples:
+        raise SettingError("predict: an upload needs a file called samples: .npy, .npz, .csv, .mat, .h5 or images")
+    images = folder / "images"
+    images.mkdir(parents=True)
+    paths = [_written(item, images, i) for i, item in enumerate(samples)]
+    request = {"job": "predict", "samples": str(paths[0] if len(paths) == 1 else images), "labels": None}
+    return {**request, "labels": str(_written(labels[0], folder, 0))} if labels else request
+
+
+def _written(item: UploadFile, folder: Path, number: int) -> Path:
+    ending = Path(item.filename or "").suffix
+    path = folder / f"{number:04d}{ending.lower() if ENDING.fullmatch(ending) else ''}"
+    with path.open("xb") as file:
+        shutil.copyfileobj(item.file, file)
+    return path
+
+
+def work(request: Mapping[str, Any], tell: Any, inbox: Any) -> dict[str, Any]:
+    """The prediction for the files that a **request** names."""
+    from ..prediction import predict, read_labels, read_samples
+    from ..report import picture
+
+    del inbox
+    tell("progress", 0.05)
+    data = read_samples(request["samples"])
+    labels = None if request["labels"] is None else read_labels(request["labels"])
+    if labels is not None and data.rows is not None:
+        labels = labels[data.rows]
+    tell("progress", 0.2)
+    found = predict(data.samples, labels)
+    tell("progress", 0.9)
+    figure = found.figure()
+    return {
+        "summary": f"{found.verdict}: {found.reasons[0] if found.reasons else ''}",
+        "facts": [list(fact) for fact in found.facts()],
+        "reasons": list(found.reasons),
+        "notes": list(data.notes),
+        "field": packed(found.field),
+        "prediction": json.loads(found.to_json()),
+        "figures": [{"title": figure.title, "svg": _address(picture(figure, "svg"))}],
+    }
+
+
+def _address(svg: bytes) -> str:
+    """A picture as an address that holds all of it."""
+    return f"data:image/svg+xml;base64,{base64.b64encode(svg).decode()}"
