@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 CHECK = 0.5
 """Seconds between two looks at who is watched and who waits."""
-KEPT = 64e6
+KEPT = 32e6
 """Bytes of events that are kept of what has ended; the oldest go first."""
 
 
