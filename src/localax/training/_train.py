@@ -57,7 +57,7 @@ def train(
     checkpoint: StrPath | Checkpoint | None = None,
     watch: Watch | None = None,
     progress: bool | Update = True,
-    pace: float = CALL_SECONDS,
+    pace: Number = CALL_SECONDS,
 ) -> Trajectory:
     """Train a network from many initialisations, and under many settings, at once.
 
@@ -113,7 +113,7 @@ def run(
     checkpoint: StrPath | Checkpoint | None = None,
     watch: Watch | None = None,
     progress: bool | Update = True,
-    pace: float = CALL_SECONDS,
+    pace: Number = CALL_SECONDS,
 ) -> Trajectory:
     """Train what :func:`plan` has made ready.
 
@@ -134,7 +134,7 @@ def resume(
     checkpoint: StrPath | Checkpoint | None = None,
     watch: Watch | None = None,
     progress: bool | Update = True,
-    pace: float = CALL_SECONDS,
+    pace: Number = CALL_SECONDS,
     **own: Any,
 ) -> Trajectory:
     """Go on with a run from its last state, on the next batches of its stream; its clock goes on too.
@@ -156,7 +156,7 @@ def resume(
 # Running -----------------------------------------------------------------------------------------------------------
 
 
-def _run(plan: Plan, checkpoint: Any, watch: Watch | None, progress: bool | Update, pace: float) -> Trajectory:
+def _run(plan: Plan, checkpoint: Any, watch: Watch | None, progress: bool | Update, pace: Number) -> Trajectory:
     keeper = Keeper(chosen_checkpoint(checkpoint), plan.settings)
     title, steps = f"{plan.count} network{'s' if plan.count > 1 else ''}", int(plan.stops[-1]) - plan.first_step
     bar = contextlib.nullcontext(progress) if callable(progress) else progress_bar(title, show=progress, steps=steps)
@@ -168,7 +168,7 @@ def _run(plan: Plan, checkpoint: Any, watch: Watch | None, progress: bool | Upda
         return _trajectory(plan, position)
 
 
-def _loop(plan: Plan, keeper: Keeper, update: Update, watch: Watch, pace: float) -> Position:
+def _loop(plan: Plan, keeper: Keeper, update: Update, watch: Watch, pace: Number) -> Position:
     """Call the compiled loop until the last step, an interruption, or the end of the last seed."""
     beginning, last = _beginning(plan), int(plan.stops[-1])
     position = keeper.read(beginning, plan.record_form) or _call(plan, beginning, plan.stops[:1])
@@ -215,7 +215,7 @@ def _call(plan: Plan, position: Position, stops: np.ndarray, target: int | None 
     return Position(int(way[-1]), state, previous, rows + new)
 
 
-def _next_reach(reach: int, seconds: float, pace: float) -> int:
+def _next_reach(reach: int, seconds: float, pace: Number) -> int:
     """Twice as far while a call is quick, half as far when it is slow."""
     slow, quick = seconds > 2 * pace, seconds < pace / 2
     return reach * 2 if quick else max(reach // 2, 1) if slow else reach

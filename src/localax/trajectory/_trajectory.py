@@ -176,7 +176,7 @@ class Trajectory:
         """
         if not isinstance(later, Trajectory) or self.n_swept is not None or later.n_swept is not None:
             raise SettingError("followed_by: takes a Trajectory that went on from this one, both of one setting")
-        if later.time[0] != self.time[-1] or not np.array_equal(later._moment(0), self.final, equal_nan=True):
+        if later.time[0] != self.time[-1] or not np.array_equal(later.at(later.time[0]), self.final, equal_nan=True):
             raise SettingError("followed_by: the later trajectory must begin with the state in which this one ends")
         arrays = {name: _end_to_end(getattr(self, name), getattr(later, name)) for name in _ARRAYS[1:]}
         return Trajectory(

@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
-from .._errors import SettingError
 from .._system import cores
 from ..store import Store
+from ._catalogue import catalogue
 from ._crew import Crew
 from ._forms import DEFAULTS
 from ._jobs import Job
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 CHECK = 0.5
 """Seconds between two looks at who is watched and who waits."""
-KEPT = 64e6
+KEPT = 32e6
 """Bytes of events that are kept of what has ended; the oldest go first."""
 
 
@@ -50,9 +50,8 @@ class Lab:
 
     async def _warm(self) -> None:
         """What the first visitor would wait for: processes, and the programs of the first preview."""
-        await asyncio.gather(self.trainers.warm(), self.theorists.warm())
-        with contextlib.suppress(SettingError):
-            await self.sketch(_first_preview)
+        helpers = self.trainers.warm(), self.theorists.warm()
+        await asyncio.gather(*helpers, self.sketch(_first_preview), self.ask(catalogue, self.store))
 
     async def _close(self, beside: list[asyncio.Task]) -> None:
         tasks = [*beside, *(work.task for work in self.works.values() if work.task is not None)]

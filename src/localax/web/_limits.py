@@ -24,7 +24,7 @@ LIMITS = {
     "records": 1000,
     "shown": 16,
     "waiting": 24,
-    "kept": 40,
+    "kept": 12,
     "upload": 64 * 2**20,
     "body": 2**16,
 }

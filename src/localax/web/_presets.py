@@ -3,21 +3,22 @@
 from typing import Any
 
 from .. import experiments
+from ..spec import Number
 from ._forms import DEFAULTS
 
 Settings = dict[str, Any]
 
 
-def _stimulus(kind: str, lengthscale: tuple[float, float] | None = (1, 3), size: Any = 40, **more: Any) -> Settings:
+def _stimulus(kind: str, lengthscale: tuple[Number, Number] | None = (1, 3), size: Any = 40, **more: Any) -> Settings:
     scales = {} if lengthscale is None else {"lengthscale": list(lengthscale)}
     return {"stimulus": {"kind": kind, "size": size, **scales, **more}}
 
 
-def _nlgp(gain: float = 3, lengthscale: tuple[float, float] = (1, 3), size: Any = 40) -> Settings:
+def _nlgp(gain: Number = 3, lengthscale: tuple[Number, Number] = (1, 3), size: Any = 40) -> Settings:
     return _stimulus("NLGP", lengthscale, size, gain=gain)
 
 
-def _kur(k: float, lengthscale: tuple[float, float] = (1, 3)) -> Settings:
+def _kur(k: Number, lengthscale: tuple[Number, Number] = (1, 3)) -> Settings:
     return _stimulus("Kur", lengthscale, k=k)
 
 
@@ -86,7 +87,7 @@ SETTINGS: dict[str, Settings] = {
     "hypercube": _stimulus("Ising", None, 30, coupling=[0.3, 0.9]),
     "gradient_phases": _nlgp(100),
     "lengthscale_order": _nlgp(100, (3, 1)),
-    "single_pulse": {**PULSES, **_committee(10), "rate": 2, "seeds": 1},
+    "single_pulse": {**PULSES, **_committee(10), "rate": 0.5, "seeds": 1},
     "losses": {**_nlgp(), "loss": "l1"},
     "natural_images": {**_stimulus("NaturalPatches", None, [8, 8], treatment=["whitened", "raw"]), "rate": 0.01},
     "objective": _around(_nlgp(100), "RandomScale", spread=0.7),

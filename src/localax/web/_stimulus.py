@@ -11,7 +11,7 @@ from scipy import special
 
 from .._errors import SettingError
 from ..runner import TrainingSettings, task_of
-from ..spec import settings_of
+from ..spec import Number, settings_of
 from ..stimuli import AbstractMarginal, AbstractNormalMap, AbstractStimulus, Task
 from ..theory import amplifier, exact_growth_rates, flat_growth_rates, steady
 from ._numbers import listed, packed
@@ -185,7 +185,7 @@ def _critical(
 ) -> dict[str, Any] | None:
     """The value of one setting at which the flat field changes its stability, within what is typical of it."""
 
-    def tasks(at: float) -> Task:
+    def tasks(at: Number) -> Task:
         return task_of({**given, name: float(at)}, settings.labels, settings.proportions)
 
     low, high = min(*typical, value), max(*typical, value)

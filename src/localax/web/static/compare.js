@@ -26,6 +26,7 @@ export class CompareView {
     byId("compare-view").append(
       this.empty,
       this.cards,
+      el("h2", { class: "unseen" }, "Curves"),
       el(
         "div",
         { class: "charts" },

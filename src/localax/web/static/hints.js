@@ -38,7 +38,7 @@ function show(node, about) {
   hint.hidden = false;
   owner = node;
   node.setAttribute("aria-describedby", [node.getAttribute("aria-describedby"), "hint"].filter(Boolean).join(" "));
-  place(hint, node.getBoundingClientRect());
+  place(hint, node);
 }
 
 function hide() {
@@ -49,10 +49,13 @@ function hide() {
   owner = null;
 }
 
-/** Below the node, or above it where there is no room. */
-function place(hint, at) {
-  const left = Math.max(8, Math.min(at.left, innerWidth - hint.offsetWidth - 8));
-  const below = at.bottom + 4;
+/** Below the node, or above it where there is no room; beside the column of settings, whose sliders stay in sight. */
+function place(hint, node) {
+  const at = node.getBoundingClientRect();
+  const column = node.closest("#bench")?.getBoundingClientRect();
+  const beside = column && column.right + hint.offsetWidth < innerWidth;
+  const below = beside ? at.top : at.bottom + 4;
+  const left = beside ? column.right + 4 : Math.max(8, Math.min(at.left, innerWidth - hint.offsetWidth - 8));
   const top = below + hint.offsetHeight < innerHeight ? below : Math.max(8, at.top - hint.offsetHeight - 4);
   hint.style.setProperty("left", `${left}px`);
   hint.style.setProperty("top", `${top}px`);
@@ -63,6 +66,7 @@ export function startHints() {
   addEventListener("keydown", (event) => {
     if (event.key === "Escape") hide();
   });
+  addEventListener("input", hide);
   addEventListener("scroll", hide, { capture: true, passive: true });
 }
 

@@ -70,10 +70,7 @@ export class TakeAwayView {
         420,
       );
     const plots = { Loss: train.plots.loss, IPR: train.plots.ipr, "C, r and J": train.objective.plot };
-    return [
-      ["Field", field],
-      ...Object.entries(plots).map(([name, plot]) => [name, () => styled(plot.picture)]),
-    ];
+    return [["Field", field], ...Object.entries(plots).map(([name, plot]) => [name, () => styled(plot.picture)])];
   }
 }
 

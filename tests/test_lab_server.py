@@ -1,0 +1,596 @@
+"""The lab's server: what it offers, whom it lets in, and that what it trains is what `lx.train` trains."""
+
+import asyncio
+import contextlib
+import io
+import json
+import os
+import pickle
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Annotated
+
+import equinox as eqx
+import httpx
+import jax
+import numpy as np
+import pytest
+from starlette.responses import PlainTextResponse
+
+import localax as lx
+from localax import experiments, runner, stimuli, theory
+from localax._errors import SettingError
+from localax.outcome import Fields, Figure, Outcome
+from localax.spec import Setting, description
+from localax.store import Store
+from localax.web import Door
+from localax.web._events import Events
+from localax.web._export import command_line, python_lines
+from localax.web._forms import forms, kinds
+from localax.web._guard import Guard
+from localax.web._limits import LIMITS, lab_settings
+from localax.web._numbers import listed, packed, unpacked
+from localax.web._presets import SETTINGS, preset_settings
+from localax.web._stimulus import far_threshold, preview
+
+NLGP = {"kind": "NLGP", "size": 12, "lengthscale": [0.5, 1.5], "gain": 3}
+SMALL = {"stimulus": NLGP, "steps": 60, "batch": 500, "seeds": 2, "probe": 20}
+LONG = {**SMALL, "steps": 200_000, "save_every": 400}
+"""Goes on until it is stopped, and compiles what SMALL compiles."""
+FIGURE = Figure("A figure", ((Fields("fields", np.eye(4)),),), caption="Four fields.")
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    """A store with one outcome, as `localax reproduce kurtosis` would leave it."""
+    root = tmp_path_factory.mktemp("store")
+    unit = runner.experiment_units("kurtosis")[0]
+    outcome = Outcome("A title", r"Words, and $x^2$.", (FIGURE,), name="kurtosis", chapter="paper")
+    Store(root).save(unit.identity, {"outcome.npz": outcome.to_bytes()}, kind=unit.kind, title=unit.title)
+    return root
+
+
+@pytest.fixture(scope="module")
+def server(store):
+    """The real command in a process of its own; at the end Ctrl-C must leave nothing behind."""
+    words = [sys.executable, "-m", "localax", "lab", "--port", "0", "--no-browser", "--store", str(store)]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, start_new_session=True)
+    address = process.stdout.readline().split()[-1]
+    with httpx.Client(base_url=address, timeout=120) as client:
+        for _ in range(100):
+            with contextlib.suppress(httpx.ConnectError):
+                client.get("/favicon.ico")
+                break
+            time.sleep(0.2)
+        client.process = process
+        yield client
+        left = _children(process.pid)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(20) == 0
+    process.stdout.close()
+    assert not any(Path(f"/proc/{child}").exists() for child in left)
+
+
+def _children(parent: int) -> list[int]:
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            name, rest = stat.parent.name, stat.read_text().rpartition(")")[2].split()
+            found += [int(name)] if int(rest[1]) == parent else []
+    return found
+
+
+def _events(client, address, *, seconds=120, **headers):
+    """Events of a stream as pairs of name and data, to its end."""
+    with client.stream("GET", address, headers=headers, timeout=seconds) as answer:
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        name = None
+        for line in answer.iter_lines():
+            if line.startswith("event: "):
+                name = line[7:]
+            elif line.startswith("data: "):
+                yield name, json.loads(line[6:])
+
+
+def _started(client, settings):
+    answer = client.post("/api/runs", json={"settings": settings})
+    assert answer.status_code == 201, answer.text
+    return f"/api/runs/{answer.json()['id']}"
+
+
+def _reached(stream, status):
+    """Read a stream up to a status, which is given."""
+    return next(data for name, data in stream if name in ("status", "end") and data["status"] in (status, "failed"))
+
+
+def _stopped(client, run):
+    client.post(f"{run}/stop", json={})
+    return _reached(_events(client, f"{run}/events"), "stopped")
+
+
+# What is offered ------------------------------------------------------------------------------------------------------
+
+
+def test_every_ready_form_builds_what_it_offers():
+    offered = forms()
+    assert [kind["kind"] for kind in offered["stimuli"]] == [cls.__name__ for cls in stimuli.ALL]
+    for kind in offered["stimuli"]:
+        settings = {"kind": kind["kind"], **{field["name"]: field["default"] for field in kind["fields"]}}
+        if kind["ready"]:
+            classes = runner.task_of(settings, None, None).stimuli
+            assert not eqx.tree_equal(*classes), f"the classes of {kind['kind']} are the same"
+        else:
+            assert "arrays" in kind["note"]
+    json.dumps(offered, allow_nan=False)
+
+
+def test_a_class_of_ones_own_gets_a_form_by_its_annotations():
+    class Mine(eqx.Module):
+        """A law of one's own."""
+
+        depth: Annotated[float, Setting("how deep", gt=0, le=9, typical=(1, 2))]
+        shade: Annotated[str, Setting("how dark", kind=str, choices=("dim", "dark"))] = "dim"
+
+    (kind,) = kinds([Mine])
+    depth, shade = kind["fields"]
+    assert (kind["kind"], kind["meaning"], kind["ready"]) == ("Mine", "A law of one's own.", True)
+    assert (depth["type"], depth["min"], depth["max"], depth["highest"]) == ("number", 1, 2, 9)
+    assert (shade["type"], shade["choices"], shade["default"]) == ("choice", ["dim", "dark"], "dim")
+
+
+def test_packed_arrays_come_back():
+    array = np.random.default_rng(0).normal(size=(2, 3)).astype(np.float32)
+    assert np.array_equal(unpacked(packed(array)), array)
+    assert listed([1.23456789, np.nan, [np.inf, 2]], 3) == [1.23, None, [None, 2]]
+
+
+@pytest.mark.parametrize(
+    ("settings", "word"),
+    [
+        ({"steps": 0}, "steps"), ({"steps": 10**7}, "steps"), ({"seeds": [0, 1]}, "seeds"), ({"rate": -1}, "rate"),
+        ({"rate": None}, "rate"), ({"batch": 10**6}, "batch"), ({"stimulus": {**NLGP, "size": 5000}}, "pixels"),
+        ({"stimulus": {**NLGP, "gain": "high"}}, "gain"), ({"network": {"kind": "TwoLayer", "units": 65}}, "units"),
+        ({"stimulus": {**NLGP, "lengthscale": [1] * 9}}, "classes"), ({"save_every": [1, 2]}, "save_every"),
+        ({"stimulus": "Empirical"}, "samples"), ({"network": "nothing"}, "network"), ({"wrong": 1}, "wrong"),
+        ({"steps": 5000, "save_every": 1}, "records"), ({"probe": 10**6}, "probe"), ([], "settings"),
+    ],
+)  # fmt: skip
+def test_settings_that_are_wrong_or_too_large_are_refused_in_one_line(settings, word):
+    with pytest.raises(SettingError, match=word) as refused:
+        lab_settings(settings)
+    assert "\n" not in str(refused.value)
+
+
+# The stimulus ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_preview_shows_the_law():
+    found = preview(lab_settings({"stimulus": NLGP}))
+    short, long = found["classes"]
+    law = stimuli.NLGP(12, 1.5, 3)
+    assert np.allclose(unpacked(long["covariance"]), law.covariance(), atol=1e-6)
+    edges, density = (unpacked(long["marginal"][name]).astype(float) for name in ("edges", "density"))
+    exact = np.diff(np.asarray(law.marginal.cdf(edges)))
+    assert np.allclose(density * np.diff(edges), exact, atol=2 / 20_000)  # two points of the grid
+    assert long["marginal"]["excess_kurtosis"] == pytest.approx(law.marginal.excess_kurtosis(), rel=1e-5)
+    assert unpacked(short["samples"]).shape == (4, 12)
+    a, phi = (unpacked(found["amplifier"][name]).astype(float) for name in ("a", "phi"))
+    assert np.allclose(phi, theory.amplifier(law.marginal)(a), atol=1e-5)
+
+
+def test_a_slider_is_answered_soon():
+    def seconds(gain):
+        began = time.process_time()  # not by the clock: others keep this machine busy
+        preview(lab_settings({"stimulus": {**NLGP, "gain": gain}}))
+        return time.process_time() - began
+
+    seconds(1.0)
+    assert min(seconds(1 + i / 10) for i in range(5)) < 0.1
+
+
+def test_the_threshold_is_where_theory_has_it():
+    critical = float(theory.critical_gain(0.5, 1.5, 12))
+    for gain, side, sign in ((0.9 * critical, "spread", -1), (1.1 * critical, "localized", 1)):
+        found = preview(lab_settings({"stimulus": {**NLGP, "gain": gain}}))["threshold"]
+        assert (found["side"], np.sign(found["rate"]), np.sign(found["relative"])) == (side, sign, sign)
+    far = far_threshold(lab_settings({"stimulus": NLGP}))
+    assert far["critical"][0]["critical"] == pytest.approx(critical, rel=1e-4)
+    assert far["exact"]["rate"] > 0
+
+
+def test_a_preview_without_a_threshold_says_so():
+    found = preview(lab_settings({"stimulus": {"kind": "Window", "stimulus": NLGP, "size": 6}}))
+    assert found["threshold"]["side"] == "unknown"
+    assert found["threshold"]["sentence"].startswith("No threshold is known here")
+
+
+# Who is let in --------------------------------------------------------------------------------------------------------
+
+
+async def _echo(scope, receive, send):
+    body = b""
+    while scope["type"] == "http":
+        message = await receive()
+        body += message.get("body", b"")
+        if not message.get("more_body"):
+            break
+    await PlainTextResponse(f"{len(body)}")(scope, receive, send)
+
+
+def _asked(door, method, path, *, name="127.0.0.1", **how):
+    """What a guard that keeps a door answers."""
+
+    async def asked():
+        way = httpx.ASGITransport(Guard(_echo, door))
+        async with httpx.AsyncClient(transport=way, base_url=f"http://{name}") as client:
+            return await client.request(method, path, **how)
+
+    return asyncio.run(asked())
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 200), ({"host": "localhost:81"}, 200), ({"host": "[::1]:81"}, 200), ({"host": "evil.example"}, 403),
+        ({"host": ""}, 403), ({"origin": "http://127.0.0.1"}, 200), ({"origin": "http://evil.example"}, 403),
+        ({"origin": "null"}, 403), ({"sec-fetch-site": "cross-site"}, 403), ({"sec-fetch-site": "same-origin"}, 200),
+    ],
+)  # fmt: skip
+def test_only_the_own_page_may_ask(headers, status):
+    for method in ("GET", "POST"):
+        answer = _asked(Door("127.0.0.1", 80), method, "/api/runs", headers=headers)
+        assert answer.status_code == status
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert "default-src 'self'" in answer.headers["content-security-policy"]
+
+
+def test_from_other_machines_the_token_is_asked_for_once():
+    door = Door.at("0.0.0.0", 80)
+
+    def status(path, **headers):
+        return _asked(door, "GET", path, name="lab.example", headers=headers).status_code
+
+    assert [status("/"), status("/?token=guess"), status(f"/api/runs?token={door.token}")] == [403] * 3
+    welcome = _asked(door, "GET", f"/?token={door.token}", name="lab.example")
+    assert (welcome.status_code, welcome.headers["location"]) == (303, "/")
+    cookie, *rest = welcome.headers["set-cookie"].split("; ")
+    assert {"HttpOnly", "SameSite=strict"} <= set(rest)
+    assert status("/api/runs", cookie=cookie) == 200
+    assert status("/api/runs", cookie=cookie[:-1]) == 403
+    assert status("/api/runs", cookie=cookie, origin="http://evil.example") == 403
+    assert Door.at("127.0.0.1", 80).token is None
+    assert door.token in door.address
+
+
+def test_what_is_sent_is_limited():
+    door, most = Door("127.0.0.1", 80), LIMITS["body"]
+
+    async def pieces():  # without a length said before
+        for _ in range(most // 1000 + 1):
+            yield b"x" * 1000
+
+    assert _asked(door, "POST", "/api/runs", content=b"x" * most).text == str(most)
+    assert _asked(door, "POST", "/api/runs", content=b"x" * (most + 1)).status_code == 413
+    assert _asked(door, "POST", "/api/runs", content=pieces()).status_code == 413
+    assert _asked(door, "POST", "/api/predict", headers={"content-length": str(10**12)}).status_code == 413
+
+
+# Events ---------------------------------------------------------------------------------------------------------------
+
+
+def test_who_comes_late_or_again_misses_nothing():
+    async def life():
+        events = Events()
+        events.tell("a", 1)
+        early = events.follow()
+        assert await anext(early) == b"retry: 1000\n\n"
+        first = await anext(early)
+        events.tell("b", {"x": None}, last=True)
+        events.tell("c", "too late")
+        rest = b"".join([part async for part in early])
+        late = b"".join([part async for part in events.follow()])
+        again = b"".join([part async for part in events.follow(0)])
+        return first, rest, late, again
+
+    first, rest, late, again = asyncio.run(life())
+    assert first == b"id: 0\nevent: a\ndata: 1\n\n"
+    assert rest == b'id: 1\nevent: b\ndata: {"x":null}\n\n'
+    assert late.endswith(first + rest)
+    assert again.endswith(rest)
+    assert first not in again
+
+
+# The real server ------------------------------------------------------------------------------------------------------
+
+
+def test_the_page_and_what_it_needs(server):
+    answer = server.get("/plotly.min.js")
+    assert answer.status_code == 200
+    assert "javascript" in answer.headers["content-type"]
+    assert server.get("/api/nothing").json() == {"error": "Not Found", "where": None}
+    found = server.get("/api/catalogue").json()
+    assert found["limits"] == LIMITS
+    assert {"ipr", "geary", "objective", "effective_flow"} <= set(found["glossary"])
+    assert found["glossary"]["ipr"]["mathml"].startswith("<math")
+    assert [preset["name"] for preset in found["presets"]] == list(experiments.ALL)
+    assert [preset["name"] for preset in found["presets"] if preset["stored"]] == ["kurtosis"]
+
+
+@pytest.mark.parametrize(
+    "path", ["/static/../_app.py", "/static/%2e%2e/_app.py", "/static/..%2f_app.py", "/static//etc/passwd"]
+)
+def test_nothing_outside_is_served(server, path):
+    host, port = server.base_url.host, server.base_url.port
+    with socket.create_connection((host, port), 10) as line:  # a client of ours would tidy the path up
+        line.sendall(f"GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
+        answer = b"".join(iter(lambda: line.recv(4096), b""))
+    assert answer.startswith(b"HTTP/1.1 404")
+
+
+def test_questions_that_are_wrong_get_one_line(server):
+    wrong = server.post("/api/runs", json={"settings": {"rate": -1}})
+    assert (wrong.status_code, wrong.json()["where"]) == (400, "rate")
+    assert server.post("/api/runs", content="settings=1").status_code == 422
+    headers = {"content-type": "application/json"}
+    assert server.post("/api/stimulus", content="{", headers=headers).status_code == 422
+    assert server.post("/api/stimulus", content="[" * 60_000, headers=headers).status_code == 422
+    assert server.post("/api/stimulus", json=[1]).status_code == 422
+    assert server.get("/api/runs/unknown").status_code == 404
+    assert server.get("/api/jobs/unknown/events").status_code == 404
+    assert server.post("/api/runs", json={}, headers={"host": "evil.example"}).status_code == 403
+    assert server.get("/api/report?preset=other").status_code == 400
+    assert server.get("/api/report/nothing/0.svg").status_code == 404
+    assert server.post("/api/reproduce/nothing", json={}).status_code == 400
+
+
+@pytest.fixture(scope="module")
+def finished(server):
+    """A run that came to its end, with all that was told of it."""
+    run = _started(server, SMALL)
+    return run, list(_events(server, f"{run}/events"))
+
+
+def _file(client, run):
+    return lx.load(client.get(f"{run}/file").content)
+
+
+def test_a_run_is_told_from_its_start_to_its_end(server, finished):
+    run, told = finished
+    frames = [data for name, data in told if name == "frame"]
+    assert told[-1][0] == "end"
+    assert told[-1][1]["status"] == "done"
+    assert [frames[0]["step"], frames[-1]["step"]] == [0, 60]
+    assert len(frames) > 2
+    trajectory = _file(server, run)
+    assert np.array_equal(unpacked(frames[-1]["fields"]), trajectory.final[:, 0])
+    assert frames[-1]["loss"] == pytest.approx(trajectory.loss[:, -1].tolist(), rel=1e-5)
+    assert frames[-1]["ipr"] == pytest.approx(lx.analysis.ipr(trajectory.final[:, 0]).tolist(), rel=1e-5)
+    value, geary, ratio = (np.array(frames[-1][name]) for name in ("objective", "geary", "ratio"))
+    assert np.allclose(value, geary / np.sqrt(1 + ratio), atol=1e-4)  # F17
+    reading = [data for name, data in told if name == "reading"][-1]
+    assert all(reading[name].endswith(".") for name in ("predicted", "happened", "why"))
+
+
+def test_theory_begins_where_training_does(finished):
+    _, told = finished
+    start = unpacked(next(data for name, data in told if name == "frame")["fields"])
+    flows = {data["flow"]: data for name, data in told if name == "theory"}
+    assert set(flows) == {"effective_flow", "exact_flow", "window_flow"}
+    assert "no exact flow" in flows["exact_flow"]["missing"]
+    settings = lab_settings(SMALL)
+    for name in ("effective_flow", "window_flow"):
+        fields = unpacked(flows[name]["fields"])
+        assert np.array_equal(fields[:, 0], start)
+        assert [flows[name]["time"][0], flows[name]["time"][-1]] == [0, settings.steps * settings.rate]
+    points = next(data for name, data in told if name == "landscape")["points"]
+    assert {"flat", "local"} <= {point["name"] for point in points}
+
+
+def _made_by(lines, folder):
+    subprocess.run([sys.executable, "-c", lines], cwd=folder, check=True, capture_output=True)
+    return lx.load(folder / "run.npz")
+
+
+def _same_bits(one, other):
+    return all(
+        np.array_equal(a, b, equal_nan=True)
+        for a, b in ((one.time, other.time), (one.weights, other.weights), (one.loss, other.loss))
+    )
+
+
+def test_the_lines_taken_away_make_the_same_bits(server, finished, tmp_path):
+    run, _ = finished
+    trajectory = _file(server, run)
+    assert _same_bits(_made_by(server.get(f"{run}/python").text, tmp_path), trajectory)
+    command = server.get(f"{run}/command").text.replace("localax train", f"{sys.executable} -m localax train")
+    subprocess.run(f"{command.strip()} --store {tmp_path}", shell=True, check=True, capture_output=True)
+    (stored,) = Store(tmp_path).runs()
+    assert _same_bits(Store(tmp_path).load(stored.name), trajectory)
+
+
+def test_the_rate_changes_on_the_way(server, tmp_path):
+    run = _started(server, LONG)
+    stream = _events(server, f"{run}/events")
+    next(data for name, data in stream if name == "frame" and data["step"] > 0)
+    assert server.post(f"{run}/rate", json={"rate": -1}).status_code == 400
+    assert server.post(f"{run}/rate", json={"rate": 0.01}).status_code == 200
+    assert server.get(f"{run}/file").status_code == 409
+    assert next(data for name, data in stream if name == "status")["rate"] == 0.01
+    seen = [next(data["step"] for name, data in stream if name == "frame") for _ in range(4)]
+    stopped = _stopped(server, run)
+    assert (seen, stopped["status"]) == (sorted(seen), "stopped")
+    assert [stretch["rate"] for stretch in stopped["stretches"]] == [0.05, 0.01]
+    assert server.get(f"{run}/command").status_code == 409
+    trajectory = _file(server, run)
+    assert _same_bits(_made_by(server.get(f"{run}/python").text, tmp_path), trajectory)
+    assert np.unique(np.round(np.diff(trajectory.time), 9)).size >= 2
+
+
+def test_a_run_waits_while_it_is_paused(server):
+    run = _started(server, LONG)
+    stream = _events(server, f"{run}/events")
+    next(data for name, data in stream if name == "frame" and data["step"] > 0)
+    assert server.post(f"{run}/resume", json={}).status_code == 409
+    server.post(f"{run}/pause", json={})
+    assert _reached(stream, "paused")["status"] == "paused"
+    step = server.get(run).json()["step"]
+    time.sleep(0.7)
+    assert server.get(run).json()["step"] == step
+    server.post(f"{run}/resume", json={})
+    assert next(data for name, data in stream if name == "frame" and data["step"] > step)
+    assert server.post(f"{run}/dance", json={}).status_code == 400
+    assert _stopped(server, run)["status"] == "stopped"
+
+
+def test_more_runs_than_processors_wait_and_say_so(server):
+    cores = server.get("/api/catalogue").json()["cores"]
+    runs = [_started(server, LONG) for _ in range(cores + 1)]
+    streams = [_events(server, f"{run}/events") for run in runs]
+    for stream in streams[:-1]:
+        assert _reached(stream, "running")["status"] == "running"
+    waits = next(data for name, data in streams[-1] if data["place"])
+    assert (waits["status"], waits["place"]) == ("queued", 1)
+    assert "waits for a processor" in waits["message"]
+    server.post(f"{runs[0]}/stop", json={})
+    assert _reached(streams[-1], "running")["status"] == "running"
+    assert [_stopped(server, run)["status"] for run in runs] == ["stopped"] * len(runs)
+
+
+def test_a_run_that_nobody_watches_ends(server):
+    run = _started(server, LONG)
+    stream = _events(server, f"{run}/events")
+    assert _reached(stream, "running")["status"] == "running"
+    stream.close()
+    began = time.monotonic()
+    while (state := server.get(run).json())["status"] != "stopped" and time.monotonic() < began + 30:
+        time.sleep(0.3)
+    assert (state["status"], state["message"]) == ("stopped", "stopped because nobody watched")
+    assert 4 < time.monotonic() - began < 15
+
+
+def test_a_process_that_is_killed_takes_its_run_alone(server):
+    run = _started(server, LONG)
+    stream = _events(server, f"{run}/events")
+    next(data for name, data in stream if name == "frame" and data["step"] > 0)
+    for child in _children(server.process.pid):
+        os.kill(child, signal.SIGKILL)
+    failed = _reached(stream, "failed")
+    assert "ended with code -9" in failed["message"]
+    again = _started(server, SMALL)
+    assert next(data for name, data in _events(server, f"{again}/events") if name == "frame")["step"] == 0
+    _stopped(server, again)
+
+
+def test_the_report_shows_what_is_stored(server):
+    found = server.get("/api/report").json()
+    shown = {one["name"]: one for one in found["experiments"]}
+    assert [name for name, one in shown.items() if one["stored"]] == ["kurtosis"]
+    assert shown["kurtosis"]["text"][0] == {"words": "Words, and "}
+    assert shown["kurtosis"]["text"][1]["mathml"].startswith("<math")
+    assert sum(found["counts"].values()) == sum(len(one["claims"]) for one in shown.values())
+    (figure,) = shown["kurtosis"]["figures"]
+    assert server.get(figure["svg"]).text.startswith("<?xml")
+    assert server.get(figure["png"]).content.startswith(b"\x89PNG")
+    assert server.get(figure["data"]).json()["rows"][0][0]["values"][0] == [1, 0, 0, 0]
+    assert server.get("/api/report/kurtosis/1.svg").status_code == 404
+    assert server.get("/api/report/kurtosis/0.exe").status_code == 400
+    assert server.get("/api/report/fig5/0.svg").status_code == 404
+
+
+def _npy(array, **how):
+    out = io.BytesIO()
+    np.save(out, array, **how)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("data.npy", _npy(np.array([{"a": 1}], object), allow_pickle=True)),
+        ("data.pkl", pickle.dumps([1, 2])),
+        ("data.npy", b"rubbish"),
+        ("../../x.npz", b"PK\x03\x04"),
+        ("data", b""),
+    ],
+)
+def test_rubbish_is_refused_in_one_line_and_nothing_is_kept(server, name, content):
+    job = server.post("/api/predict", files={"samples": (name, content)}).json()
+    assert "id" in job, job
+    end = [data for event, data in _events(server, f"/api/jobs/{job['id']}/events") if event == "end"][-1]
+    assert end["status"] == "failed"
+    assert "\n" not in end["message"]
+    assert "mistake of ours" not in end["message"]
+
+
+def test_an_upload_without_samples_is_refused(server):
+    assert server.post("/api/predict", files={"other": ("x.npy", b"")}).status_code == 400
+    assert server.post("/api/predict", json={}).status_code == 422
+    headers = {"content-type": "multipart/form-data; boundary=x"}
+    assert server.post("/api/predict", content=b"no such thing", headers=headers).status_code in (400, 422)
+
+
+@pytest.mark.slow
+def test_data_of_ones_own_get_a_prediction(server):
+    law = stimuli.NLGP(16, 3, 100)
+    samples = np.asarray(law.sample(jax.random.key(0), 2000))
+    job = server.post("/api/predict", files={"samples": ("mine.npy", _npy(samples))}).json()
+    end = [data for event, data in _events(server, f"/api/jobs/{job['id']}/events") if event == "end"][-1]
+    assert end["status"] == "done", end["message"]
+    direct = lx.predict(samples)
+    assert end["result"]["prediction"]["verdict"] == direct.verdict
+    assert end["result"]["prediction"]["probability"] == pytest.approx(direct.probability)
+    assert end["result"]["figures"][0]["svg"].startswith("data:image/svg+xml;base64,")
+
+
+@pytest.mark.slow
+def test_an_experiment_is_run_again(server, store):
+    job = server.post("/api/reproduce/kurtosis", json={"fresh": True}).json()
+    told = list(_events(server, f"/api/jobs/{job['id']}/events"))
+    assert told[-1][1]["status"] == "done", told[-1][1]["message"]
+    assert any(name == "progress" and 0 < data["fraction"] < 1 for name, data in told)
+    outcome = runner.load_outcome(Store(store), runner.experiment_units("kurtosis")[0])
+    assert [claim["verdict"] for claim in told[-1][1]["result"]["claims"]] == [c.verdict for c in outcome.claims]
+    assert len(outcome.claims) > 0
+
+
+# The lines and the command --------------------------------------------------------------------------------------------
+
+
+def test_every_experiment_has_a_preset_whose_lines_make_it():
+    """Python and command line, read back, build the very objects that the lab builds; rates are stable ones."""
+    assert set(SETTINGS) == set(experiments.ALL)
+    for name in experiments.ALL:
+        settings = lab_settings(preset_settings(name))
+        made = settings.arguments()
+        stable = lx.training.stable_rate(made["task"], made["network"])
+        assert stable is None or settings.rate < 0.8 * stable, name
+        places = {}
+        exec(python_lines(settings).partition("run = lx.train(")[0], places)
+        for part in ("task", "network", "init", "saveat", "stream"):
+            assert description(places[part]) == description(made[part]), f"{name}: {part}"
+        flags = shlex.split(command_line(settings).split("train ", 1)[1])
+        typed = list(zip(flags[::2], flags[1::2], strict=True))
+        kinds_ = {flag[2:]: value for flag, value in typed if flag != "--set"}
+        again = runner.typed_training(None, kinds_, [], [value for flag, value in typed if flag == "--set"])
+        assert description(again.arguments()) == description(made), name
+
+
+def test_a_port_in_use_is_told_in_one_line(server):
+    words = [sys.executable, "-m", "localax", "lab", "--no-browser", "--port", str(server.base_url.port)]
+    found = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert found.returncode == 2
+    assert found.stderr.startswith("localax: lab: port")
+    assert found.stderr.count("\n") == 1
+
+
+def test_without_the_extra_one_line_says_what_to_install(monkeypatch):
+    from localax import _lab_command
+
+    monkeypatch.setattr(_lab_command, "NEEDED", ("fastapi", "no_such_package"))
+    with pytest.raises(SettingError, match=r"no_such_package.*pip install 'localax\[lab\]'"):
+        _lab_command.lab()
