@@ -242,6 +242,7 @@ def test_many_values_are_gathered_without_loss():
         assert float(phi(r * s)) == pytest.approx(plain, abs=2.7e-10 * np.abs(values).mean() + 1e-13)
 
 
+@pytest.mark.slow
 def test_standard_error_covers_the_truth_and_shrinks():
     """Values drawn independently: the error is that of repeated draws, within a factor that 20 groups allow."""
     rng = np.random.default_rng(1)

@@ -27,7 +27,10 @@ SCALARS = (la.concentration, la.gathered, la.ipr, la.entropy, la.width, la.uncer
 MEASURES = (*SCALARS, la.peak, la.peak_sign, la.centre, la.spectrum, la.dominant_frequency, la.classify)
 SEARCHES = (la.fit_gabor, la.fit_bump)
 SLOW = pytest.mark.slow
+RING_AND_TORUS = [1, pytest.param(2, marks=SLOW)]
+"""Values of ``ndim`` where every measure is compiled for each, and what is tested is what they share."""
 FITS = (la.fit_sinusoid, functools.partial(la.fit_sinusoid, offset=False), *SEARCHES)
+PLAIN = (*MEASURES, *FITS[:2])
 
 
 @pytest.fixture(autouse=True)
@@ -105,8 +108,8 @@ def assert_same(ones, others, lead):
         np.testing.assert_allclose(a, np.reshape(b, (6, *np.shape(b)[lead:])), rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("ndim", [1, 2])
-@pytest.mark.parametrize("function", [*MEASURES, *FITS[:2], *(pytest.param(f, marks=SLOW) for f in SEARCHES)], ids=name)
+@pytest.mark.parametrize("ndim", RING_AND_TORUS)
+@pytest.mark.parametrize("function", [*PLAIN, *(pytest.param(f, marks=SLOW) for f in SEARCHES)], ids=name)
 def test_leading_axes_agree_with_one_field_at_a_time(function, ndim):
     alone = [function(x, ndim=ndim) for x in batch(ndim).reshape(6, *SHAPES[ndim])]
     alone = jax.tree.map(lambda *leaves: np.stack(leaves), *alone)
@@ -115,7 +118,7 @@ def test_leading_axes_agree_with_one_field_at_a_time(function, ndim):
 
 @pytest.mark.parametrize(
     ("functions", "ndim"),
-    [((*MEASURES, *FITS[:2]), 1), ((*MEASURES, *FITS[:2]), 2), *(pytest.param((f,), 1, marks=SLOW) for f in SEARCHES)],
+    [(PLAIN, 1), *(pytest.param(*case, marks=SLOW) for case in ((PLAIN, 2), *(((f,), 1) for f in SEARCHES)))],
     ids=lambda value: str(value) if isinstance(value, int) else " ".join(map(name, value[-1:])),
 )
 def test_jit_and_vmap_agree_with_leading_axes(functions, ndim):
@@ -127,7 +130,7 @@ def test_jit_and_vmap_agree_with_leading_axes(functions, ndim):
         assert_same(expected, got, 2)
 
 
-@pytest.mark.parametrize("ndim", [1, 2])
+@pytest.mark.parametrize("ndim", RING_AND_TORUS)
 @pytest.mark.parametrize("function", [*MEASURES, *FITS], ids=name)
 def test_undefined_fields_give_nan_and_minus_one(function, ndim):
     lead = len(LEADS[ndim])
@@ -142,7 +145,7 @@ def test_undefined_fields_give_nan_and_minus_one(function, ndim):
         assert not np.all(undefined[1])
 
 
-@pytest.mark.parametrize("ndim", [1, 2])
+@pytest.mark.parametrize("ndim", RING_AND_TORUS)
 @pytest.mark.parametrize("function", [*MEASURES, *FITS], ids=name)
 def test_float32_stays_float32_and_agrees_with_float64(function, ndim):
     packet = gabor(5.3, 3.0, 4.2, 0.4) if ndim == 1 else gabor_2d((3.2, 4.1), (1.6, 2.1), 0.6, 0.21, 0.4)
@@ -180,8 +183,8 @@ def test_wrong_shapes_raise_one_line(function):
         assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("ndim", [1, 2])
-@pytest.mark.parametrize("function", [*MEASURES, *FITS[:2]], ids=name)
+@pytest.mark.parametrize("ndim", RING_AND_TORUS)
+@pytest.mark.parametrize("function", PLAIN, ids=name)
 def test_a_trajectory_knows_its_pixels(function, ndim):
     """Its measures are those of its weights, in numpy."""
     lead = LEADS[ndim]
@@ -193,7 +196,7 @@ def test_a_trajectory_knows_its_pixels(function, ndim):
         np.testing.assert_array_equal(a, b)
 
 
-@pytest.mark.parametrize("function", [*MEASURES, *FITS[:2]], ids=name)
+@pytest.mark.parametrize("function", PLAIN, ids=name)
 def test_numbers_are_numpy_outside_of_jit_and_traced_inside(function):
     w = RNG(22).normal(size=(*LEADS[1], N))
     assert all(isinstance(leaf, np.ndarray) for leaf in jax.tree.leaves(function(w)))
@@ -499,6 +502,7 @@ def test_gabor_fit_is_as_good_as_that_of_scipy(seed):
     assert la.fit_gabor(w).error <= scipy_gabor_error(w) * 1.001  # the part below which fits count as equal
 
 
+@pytest.mark.slow
 def test_gabor_fits_of_other_shapes():
     w = ising_steady_state(0.3, 0.7, n=40)
     found = la.fit_gabor(w)

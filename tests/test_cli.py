@@ -197,12 +197,14 @@ def test_train_reads_a_file_and_flags_override_it(tmp_path):
     assert (run["steps"], run["network"]["units"], run["task"]["stimuli"][0]["gain"]) == (30, 2, 2.0)
 
 
+@pytest.mark.slow
 def test_a_name_in_a_file_stands_for_an_object(tmp_path):
     (tmp_path / "run.toml").write_text('stimulus = "nlgp"\nnetwork = "single"\nsteps = 5\nbatch = 10\n')
     done = localax("train", "run.toml", "--size", "24", "--lengthscale", "1,2", "--json", folder=tmp_path)
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_rows_are_called_by_setting_seed_and_unit(tmp_path):
     words = ("--rate", "0.1,0.2", "--seeds", "7,9", "--network", "committee", "--units", "2")
     done = localax(*RUN[:-4], "--size", "12", *words, folder=tmp_path)
@@ -219,6 +221,7 @@ def test_a_diverged_run_is_told_by_the_exit_code(tmp_path):
     assert all("diverged" in status for status in json.loads(done.stdout)["status"])
 
 
+@pytest.mark.slow
 def test_ctrl_c_leaves_a_run_that_the_same_command_finishes(tmp_path):
     # Its own handler: a shell's background processes ignore the signal.
     words = [

@@ -398,14 +398,14 @@ def test_claims_as_json():
 
 @pytest.mark.slow
 def test_the_gallery_shows_every_stimulus_and_its_claim_can_fail():
-    done = []
-    result = experiments.named("stimuli")(size=40, samples=400).perform(progress=done.append)
+    done = []  # with the settings of a test of the command, and so with what it compiled
+    result = experiments.named("stimuli")(size=40, samples=500).perform(progress=done.append)
     assert result.figures[0].labels == tuple(kind.__name__ for kind in stimuli.ALL)
     assert all(len(row) == 4 for row in result.figures[0].rows)
     assert done[-1] == 1.0
     assert result.claims[0].verdict == "holds"
-    assert centred_claim(400, [0.1, 7.0]).verdict == "does not hold"
-    assert centred_claim(400, []).verdict == "not testable here"
+    assert centred_claim(500, [0.1, 7.0]).verdict == "does not hold"
+    assert centred_claim(500, []).verdict == "not testable here"
     histogram = result.figures[0].rows[0][3]
     width = np.diff(histogram.edges)
     assert np.sum(histogram.exact * width) == pytest.approx(1)  # Ising: all of its mass lies in the picture

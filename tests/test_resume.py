@@ -520,7 +520,7 @@ class Runs:
 @pytest.mark.slow
 def test_a_run_killed_twenty_times_ends_with_the_same_bits(tmp_path):
     random = np.random.default_rng(0)
-    with Runs(tmp_path, 30_000) as runs:
+    with Runs(tmp_path, 20_000) as runs:
         runs.start("whole")
         assert runs.finished() == "done"
         for kills in range(20):

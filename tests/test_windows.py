@@ -33,7 +33,9 @@ MODELS = {
 }
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    "name", [n if n in ("spins", "data") else pytest.param(n, marks=pytest.mark.slow) for n in MODELS]
+)
 def test_f_is_the_gradient_of_h(name):
     """And Euler's identities, as E ReLU and E ReLU^2/2 are homogeneous of degree 1 and 2."""
     closure = MODELS[name].closure
@@ -158,6 +160,7 @@ def test_the_flow_descends_its_loss():
     np.testing.assert_allclose(velocity, -slope, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_law_that_nobody_chose_windows_for():
     law = Copula(16, SquaredExponential(2.0), GeneralizedNormal(6.0))
     task = lx.Task([Gaussian(16, 0.7), law], [0, 1])
@@ -184,6 +187,7 @@ def test_a_sample_of_all_states_is_exact():
     np.testing.assert_allclose(f, mean_gated_input(Ising(6, 0.0), FIELDS[0, :6]).value, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_growth_rates_are_those_of_the_jacobian():
     """All of its eigenvalues, at the flat field where the flow rests."""
     task = lx.Task([NLGP(12, 0.7, 1.0), NLGP(12, 1.5, 1.0)], [0, 1])
