@@ -17,6 +17,8 @@ NONE = 30.0
 """Hill's exponent from which values stop at a bound."""
 PLAIN = math.sqrt(2 / math.pi)
 """C of a Gaussian projection."""
+EVEN = 0.2
+"""Share of the larger of two terms that opposite ones leave, below which neither decides."""
 FEW = 50
 """Samples a pixel, in both classes together, below which noise may shape the field."""
 
@@ -38,12 +40,16 @@ def worth_reason(why: Why, verdict: str) -> str:
     name, local = ("found", why.found) if verdict == VERDICTS[0] else ("behind the gate of one pixel", why.pixel)
     shape = math.log(local.geary / why.spread.geary)
     variance = -math.log((1 + local.ratio) / (1 + why.spread.ratio)) / 2
-    decides = "C, the shape of its projection," if abs(shape) > abs(variance) else "r, the ratio of variances,"
+    decides = "C, the shape of its projection" if abs(shape) > abs(variance) else "r, the ratio of variances"
+    if abs(shape + variance) < EVEN * max(abs(shape), abs(variance)):
+        decides = "neither"
+    less = verdict == VERDICTS[0] and local.value < why.spread.value
+    stops = " It is worth less: the flow stops at the first field that no small change betters." if less else ""
     return (
         f"A ReLU neuron maximises J = C/sqrt(1 + r). The field found has J = {_said(why.found)}, the best spread "
         f"field {_said(why.spread)}, the best field behind the gate of one pixel {_said(why.pixel)}. The field {name} "
-        f"differs from the spread one by {100 * shape:+.1f}% through C and {100 * variance:+.1f}% through r: {decides} "
-        f"decides. (A Gaussian projection has C = {PLAIN:.3f}.)"
+        f"differs from the spread one by {100 * shape:+.1f}% through C and {100 * variance:+.1f}% through r: "
+        f"{decides}, decides.{stops} (A Gaussian projection has C = {PLAIN:.3f}.)"
     )
 
 
