@@ -2,7 +2,7 @@
 
 from ._assumptions import Assumption
 from ._baselines import BASELINES
-from ._compare import compared
+from ._compare import BEHIND, compared
 from ._files import Data, read_labels, read_samples
 from ._law import Law
 from ._predict import predict
@@ -11,6 +11,7 @@ from ._why import Why, Worth
 
 __all__ = [
     "BASELINES",
+    "BEHIND",
     "Assumption",
     "Data",
     "Law",
