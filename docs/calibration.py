@@ -67,7 +67,8 @@ def collected(made: SweepPlan, store: Store) -> list[dict[str, Any]]:
     for piece, one in zip(sorted(made.pieces, key=lambda piece: piece.places[0]), sets(), strict=True):
         if store.finished(piece.unit.identity):
             data = made.work.labelled(store.read(piece.unit.name, made.work.file), piece.unit.name)
-            found.append({**one, "numbers": {name: _short(array[0]) for name, (_, array) in data.items()}})
+            numbers = {name: _short(array[0]) for name, (_, array) in data.items() if not np.all(np.isnan(array))}
+            found.append({**one, "numbers": numbers})
     return sorted(found, key=lambda one: one["seed"])
 
 
@@ -116,7 +117,7 @@ def judged(one: Set, rule: Rule = RULE) -> dict[str, Any]:
         "few": one["samples"] < SAMPLES_PER_PIXEL * pixels(one),
         "law": LAW[int(numbers["law"])] if "law" in numbers else None,
         "fresh": fresh,
-        **{name: _said(name, numbers[name]) for name in BASELINES},
+        **{name: _said(name, numbers.get(name)) for name in BASELINES},
     }
 
 

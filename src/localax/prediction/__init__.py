@@ -4,7 +4,7 @@ from ._amplifier import Band
 from ._assumptions import Assumption
 from ._baselines import BASELINES
 from ._beside import Beside
-from ._compare import compared
+from ._compare import BEHIND, compared
 from ._files import Data, read_labels, read_samples
 from ._law import Law
 from ._predict import predict
@@ -13,6 +13,7 @@ from ._why import Why, Worth
 
 __all__ = [
     "BASELINES",
+    "BEHIND",
     "Assumption",
     "Band",
     "Beside",

@@ -17,6 +17,8 @@ from ._law import SHARES, law
 from ._verify import NETWORKS, fresh_fields, trained_fields
 
 Numbers = dict[str, np.ndarray]
+BEHIND = ("law", "grows", "shifted", *(f"probability_{share:g}" for share in SHARES))
+"""Names of what is said of the law behind the data."""
 
 
 def compared(
@@ -59,10 +61,9 @@ def compared(
 
 def _law(flows: Flows, found: Any, ring: bool, symmetric: bool) -> Numbers:
     told = law(flows, found, ring, symmetric)
-    numbers = _single(law=VERDICTS.index(told.verdict), grows=told.grows)
-    numbers |= _single(shifted=np.nan if told.shifted is None else told.shifted)
-    parts = {f"probability_{share:g}": value for share, value in zip(SHARES, told.probability, strict=False)}
-    return numbers | _single(**parts)
+    shifted = np.nan if told.shifted is None else told.shifted
+    values = (VERDICTS.index(told.verdict), told.grows, shifted, *told.probability[:-1])
+    return _single(**dict(zip(BEHIND, values, strict=True)))
 
 
 def _measured(fields: np.ndarray, ndim: int) -> Numbers:

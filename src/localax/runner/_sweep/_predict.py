@@ -9,7 +9,7 @@ import pydantic
 import scipy
 
 from ... import prediction
-from ..._disk import canonical, pack, unpack
+from ..._disk import pack, unpack
 from ..._errors import SettingError, setting_error, unknown
 from ...spec import built
 from ...stimuli import AbstractStimulus, Task
@@ -91,7 +91,8 @@ class Predict(AbstractWork):
         return checked.model_dump()
 
     def form(self, settings):
-        return canonical([list(law.shape) for law in _laws(settings)])
+        _laws(settings)
+        return self.name  # all alike, so that units run in the order of the sweep
 
     def run(self, settings, seeds, progress, scratch):
         del seeds, scratch
@@ -105,15 +106,20 @@ class Predict(AbstractWork):
 
     def labelled(self, data, name):
         arrays = unpack(data, kind="predict", name=name)[0]
-        axes = {0: (), 1: ("start",)}
-        return {
-            key: ((PLACE, *(("network",) if key.startswith(("network", "fresh")) else axes[array.ndim])), array[None])
-            for key, array in arrays.items()
+        absent = {
+            key.replace("network", "fresh"): np.full_like(a, np.nan) for key, a in arrays.items() if "network" in key
         }
+        absent |= dict.fromkeys(prediction.BEHIND, np.array(np.nan))
+        return {key: (_axes(key, array), array[None]) for key, array in (absent | arrays).items()}
 
     def size(self, settings):
         del settings
         return ALONE, 0.0
+
+
+def _axes(name: str, array: np.ndarray) -> tuple[str, ...]:
+    along = "network" if name.startswith(("network", "fresh")) else "start"
+    return (PLACE, *[along] * array.ndim)
 
 
 def _laws(settings: Settings) -> list[AbstractStimulus]:
