@@ -152,7 +152,9 @@ def test_a_moved_slider_changes_the_stimulus_at_once(page, lab):
     expect(kurtosis).not_to_have_text(before)
     assert page.locator(".meter").evaluate("m => m.style.getPropertyValue('--at')") != needle
     took = page.evaluate(MEASURED)
-    assert min(took) < 100, took  # the machine may be busy with other tests: its best moment counts
+    assert max(took) < 5000  # each of them reached the picture
+    if os.getloadavg()[0] < 2 * (os.cpu_count() or 1):  # on a busier machine the time says nothing about the page
+        assert sorted(took)[len(took) // 2] < 100, took
     assert "gain=" in page.url
 
 
@@ -165,7 +167,7 @@ MEASURED = """async () => {
     const before = shown(), start = performance.now();
     slider.value = at;
     slider.dispatchEvent(new Event('input'));
-    while (shown() === before && performance.now() - start < 2000) await new Promise(requestAnimationFrame);
+    while (shown() === before && performance.now() - start < 5000) await new Promise(requestAnimationFrame);
     took.push(performance.now() - start);
   }
   return took;
@@ -243,7 +245,7 @@ def test_own_data_gets_a_prediction_and_rubbish_a_line(page, lab, tmp_path):
     expect(page.locator("#own-view > .problem")).to_contain_text("Choose a file")
     page.get_by_label("Samples: drop").set_input_files(tmp_path / "rubbish.npy")
     page.get_by_role("button", name="Predict").click()
-    expect(page.locator("#own-view > .problem")).to_contain_text("rubbish.npy", timeout=PATIENCE)
+    expect(page.locator("#own-view > .problem")).to_contain_text("cannot be read", timeout=PATIENCE)
     page.said = [line for line in page.said if "status of 4" not in line]  # the browser's own word on an answer 400
     page.get_by_label("Samples: drop").set_input_files(tmp_path / "spikes.npy")
     page.get_by_role("button", name="Predict").click()

@@ -143,7 +143,8 @@ export class TrainView {
     paint(this.canvas, (width, height) => drawFields(fields, this.run.state.shape, width, height));
     const i = this.followed;
     const [ipr, top] = [frame.ipr[i] * pixels(this.run), largest(frame.fields[i])].map(plain);
-    this.words.textContent = `${nameOf(this.run, i)}: peak at pixel ${frame.peak[i]}, N × IPR ${ipr}, largest weight ${top}.`;
+    const told = [`peak at pixel ${frame.peak[i]}`, `N × IPR ${ipr}`, `largest weight ${top}`];
+    this.words.textContent = `${nameOf(this.run, i)}: ${told.join(", ")}.`;
     showFlows(this.flows, this.run);
   }
 
