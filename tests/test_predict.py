@@ -5,6 +5,8 @@ import json
 import math
 import os
 import pickle
+import re
+import runpy
 import struct
 import subprocess
 import sys
@@ -24,6 +26,7 @@ from localax.prediction import _amplifier, _beside, _classes, _clones, _ends, _f
 from test_cli import localax, said
 
 PIXELS, N = 24, 2000
+ROOT = Path(__file__).resolve().parents[1]
 LAWS = {
     "nlgp": lambda scale: stimuli.NLGP(PIXELS, scale, 3.0),
     "ising": lambda scale: stimuli.Ising(PIXELS, 0.3 * scale),
@@ -579,3 +582,37 @@ def test_the_command(tmp_path):
         "field.npy", "index.html", "prediction.json", "prediction.png", "prediction.svg",
     ]  # fmt: skip
     assert "localizes" in (tmp_path / "out" / "index.html").read_text()
+
+
+# What is shown to people ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_the_walk_through_patches_gives_what_it_prints(tmp_path, monkeypatch, capsys):
+    """The Python blocks of the page, one after the other; each block of output that follows one is what it prints."""
+    text = (ROOT / "docs" / "patches.md").read_text()
+    blocks = re.findall(r"```python\n(.*?)```(?:\n\n```\n(.*?)```)?", text, flags=re.DOTALL)
+    assert len(blocks) == 4
+    monkeypatch.chdir(tmp_path)
+    names: dict = {}
+    for code, output in blocks:
+        exec(code, names)
+        printed = capsys.readouterr().out
+        assert not output or printed.split(",")[:2] == output.split(",")[:2]  # rounding may change the other numbers
+    assert (tmp_path / "signs.png").stat().st_size > 10_000
+    for reason in ("is sub-linear, which is against local fields", "taken by their signs these data would localize"):
+        assert any(reason in given for given in names["found"].reasons)
+        assert reason in text
+
+
+@pytest.mark.slow
+def test_the_example_on_photographs_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["predict_photographs.py", "3000"])
+    runpy.run_path(str(ROOT / "examples" / "predict_photographs.py"))
+    out = capsys.readouterr().out
+    raw, signs = out.split("\nsigns\n")
+    assert "44,652 patches of 10 x 10 pixels, from 5 images" in raw
+    assert "verdict      does not localize" in raw
+    assert "verdict      localizes" in signs
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["predict_raw.png", "predict_signs.png"]
