@@ -5,6 +5,7 @@ import json
 import math
 import os
 import pickle
+import runpy
 import struct
 import subprocess
 import sys
@@ -25,6 +26,7 @@ from localax.prediction import _amplifier, _beside, _classes, _clones, _ends, _f
 from test_cli import localax, said
 
 PIXELS, N = 24, 2000
+ROOT = Path(__file__).resolve().parents[1]
 LAWS = {
     "nlgp": lambda scale: stimuli.NLGP(PIXELS, scale, 3.0),
     "ising": lambda scale: stimuli.Ising(PIXELS, 0.3 * scale),
@@ -637,3 +639,19 @@ def test_the_command(tmp_path):
         "field.npy", "index.html", "prediction.json", "prediction.png", "prediction.svg",
     ]  # fmt: skip
     assert "localizes" in (tmp_path / "out" / "index.html").read_text()
+
+
+# What is shown to people ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_the_example_on_photographs_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["predict_photographs.py", "3000"])
+    runpy.run_path(str(ROOT / "examples" / "predict_photographs.py"))
+    out = capsys.readouterr().out
+    raw, signs = out.split("\nsigns\n")
+    assert "44,652 patches of 10 x 10 pixels, from 5 images" in raw
+    assert "verdict      does not localize" in raw
+    assert "verdict      localizes" in signs
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["predict_raw.png", "predict_signs.png"]
