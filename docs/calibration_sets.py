@@ -47,7 +47,7 @@ def _set(family: str, classes: list[Table], samples: int, treatment: str = "none
     return {"family": family, "classes": classes, "samples": samples, "treatment": treatment, "lawful": lawful}
 
 
-def _pair(kind: str, size: Any, scales: tuple[float, float], name: str = "lengthscale", **rest: Any) -> list[Table]:
+def _pair(kind: str, size: Any, scales: tuple[float, ...], name: str = "lengthscale", **rest: Any) -> list[Table]:
     return [{"kind": kind, "size": size, name: scale, **rest} for scale in scales]
 
 

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from localax.runner import sweep_plan
+from localax import SettingError
+from localax.runner import ThisProcess, run_sweep, sweep_plan
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -61,6 +62,47 @@ def test_a_sweep_of_predictions_has_a_unit_for_each_set(calibration):
     listed = [{name: value for name, value in one.items() if name != "family"} for one in calibration.sets()[:3]]
     plan = sweep_plan({"what": "predict", "sweep": {"list": listed}})
     assert [piece.networks for piece in plan.pieces] == [1, 1, 1]
+
+
+SMALL = {"what": "predict", "starts": 2, "networks": 2, "horizon": 1.0, "samples": 64, "behind": False}
+
+
+@pytest.mark.slow
+def test_a_sweep_of_predictions_runs_to_one_labelled_file(tmp_path):
+    import xarray
+
+    two = [{"kind": "NLGP", "size": 8, "lengthscale": scale, "gain": 3} for scale in (0.3, 0.7)]
+    listed = [
+        {"classes": two, "fresh": True, "treatment": "none"},
+        {"classes": two[1:], "fresh": False, "treatment": "signs"},
+    ]
+    swept = run_sweep(
+        sweep_plan({**SMALL, "sweep": {"list": listed}}), on=ThisProcess(), out=tmp_path, store=tmp_path / "store",
+        progress=False,
+    )  # fmt: skip
+    assert not swept.troubles
+    with xarray.open_dataset(swept.path) as data:
+        assert data.flow_concentration.dims == ("sweep", "start")
+        assert data.fresh_gathered.shape == (2, 2)
+        assert np.isfinite(data.fresh_gathered.values).all(1).tolist() == [True, False]
+        assert np.isnan(data.law.values).all()
+        assert ((data.probability >= 0) & (data.probability <= 1)).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ({"classes": []}, "one table, or two"),
+        ({"treatment": "blurred"}, "treatment"),
+        ({"samples": 0}, "samples"),
+        ({"fresh": True, "treatment": "signs"}, "false where data are treated"),
+        ({"sample": 3}, "samples"),
+    ],
+)
+def test_wrong_settings_of_a_sweep_of_predictions_are_refused(change, text):
+    law = {"kind": "NLGP", "size": 8, "lengthscale": 0.5, "gain": 3}
+    with pytest.raises(SettingError, match=text):
+        sweep_plan({**SMALL, "classes": [law, law], **change, "sweep": {"seed": [0]}})
 
 
 @pytest.mark.parametrize(
