@@ -26,7 +26,10 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
 ]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(localax.__file__).parents[1])}
-SMALL = "#settings.stimulus.kind=Ising&settings.stimulus.size=20&settings.stimulus.coupling=[0.3,0.7]&settings.seeds=2&settings.batch=64"
+SMALL = (
+    "#settings.stimulus.kind=Ising&settings.stimulus.size=20&settings.stimulus.coupling=[0.3,0.7]"
+    "&settings.seeds=2&settings.batch=64"
+)
 """A task that trains in a moment: what is left out keeps its default."""
 WIDE, TABLET = (1280, 800), (820, 1180)
 PATIENCE = 60_000

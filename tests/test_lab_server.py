@@ -28,11 +28,10 @@ from localax._errors import SettingError
 from localax.outcome import Fields, Figure, Outcome
 from localax.spec import Setting, description
 from localax.store import Store
-from localax.web import Door
 from localax.web._events import Events
 from localax.web._export import command_line, python_lines
 from localax.web._forms import forms, kinds
-from localax.web._guard import Guard
+from localax.web._guard import Door, Guard
 from localax.web._limits import LIMITS, lab_settings
 from localax.web._numbers import listed, packed, unpacked
 from localax.web._presets import SETTINGS, preset_settings
@@ -392,7 +391,11 @@ def test_theory_begins_where_training_does(finished):
 
 
 def _made_by(lines, folder):
-    subprocess.run([sys.executable, "-c", lines], cwd=folder, check=True, capture_output=True)
+    sources = {
+        **os.environ,
+        "PYTHONPATH": str(Path(lx.__file__).parents[1]),
+    }  # a relative one would mean another folder
+    subprocess.run([sys.executable, "-c", lines], cwd=folder, env=sources, check=True, capture_output=True)
     return lx.load(folder / "run.npz")
 
 
@@ -525,6 +528,7 @@ def test_rubbish_is_refused_in_one_line_and_nothing_is_kept(server, name, conten
     assert end["status"] == "failed"
     assert "\n" not in end["message"]
     assert "mistake of ours" not in end["message"]
+    assert Path(name).name in end["message"]
 
 
 def test_an_upload_without_samples_is_refused(server):

@@ -6,9 +6,6 @@ The server checks, queues and passes on; what is computed is computed in process
 answered while it trains. What the page offers is data made from the annotations of the classes themselves.
 """
 
-from ._app import create_app
-from ._guard import Door
-from ._lab import Lab
 from ._serve import serve
 
-__all__ = ["Door", "Lab", "create_app", "serve"]
+__all__ = ["serve"]

@@ -10,8 +10,8 @@ from ..stimuli import Task
 from ..theory import objective
 from ._numbers import listed, packed
 
-NUMBERS = 800_000
-"""Random numbers behind C, r and J of a frame: a hundredth of a second."""
+NUMBERS = 320_000
+"""Random numbers behind C, r and J of a frame: a hundredth of a second, and an error of J of 0.003."""
 
 
 def measures(task: Task, fields: np.ndarray, *, valued: bool = True) -> dict[str, Any]:

@@ -102,7 +102,7 @@ def _followed(
             warnings.simplefilter("ignore")  # of data that are not quite symmetric: the note says how far to trust it
             found = flow(task, network, start, times)
     except SettingError as error:
-        return {**head, "missing": str(error)}, None
+        return {**head, "missing": str(error).removeprefix(f"{name}: ")}, None
     fields = np.moveaxis(found.weights, 1, 2).reshape(-1, len(times), *task.shape)
     loss = [] if found.loss is None else np.repeat(found.loss, found.n_units, axis=0)
     told = {

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from ._jobs import Job
     from ._lab import Lab
 
-ENDING = re.compile(r"\.[A-Za-z0-9]{1,8}")
 FILES = 200
 """Files in one upload at most."""
 
@@ -42,24 +41,26 @@ async def receive_upload(lab: "Lab", request: Request) -> "Job":
 
 
 def _kept(form: FormData, folder: Path) -> dict[str, Any]:
-    """Write the files; what they are called by whoever sent them decides nothing but the ending."""
+    """Write the files into a folder of their own."""
     samples = [item for item in form.getlist("samples") if isinstance(item, UploadFile)]
     labels = [item for item in form.getlist("labels") if isinstance(item, UploadFile) and item.filename]
     if not samples:
         raise SettingError("predict: an upload needs a file called samples: .npy, .npz, .csv, .mat, .h5 or images")
     images = folder / "images"
     images.mkdir(parents=True)
-    paths = [_written(item, images, i) for i, item in enumerate(samples)]
+    paths = [_written(item, images) for item in samples]
     request = {"job": "predict", "samples": str(paths[0] if len(paths) == 1 else images), "labels": None}
-    return {**request, "labels": str(_written(labels[0], folder, 0))} if labels else request
+    return {**request, "labels": str(_written(labels[0], folder))} if labels else request
 
 
-def _written(item: UploadFile, folder: Path, number: int) -> Path:
-    ending = Path(item.filename or "").suffix
-    path = folder / f"{number:04d}{ending.lower() if ENDING.fullmatch(ending) else ''}"
-    with path.open("xb") as file:
+def _written(item: UploadFile, folder: Path) -> Path:
+    """Keep a file under its own name, as far as that is harmless; of two of one name the second gets a number."""
+    name = re.sub(r"[^\w.-]", "_", Path(item.filename or "").name).lstrip(".")[-60:] or "unnamed"
+    path = folder / name
+    number = sum(1 for _ in folder.iterdir())
+    with (path if not path.exists() else folder / f"{number}-{name}").open("xb") as file:
         shutil.copyfileobj(item.file, file)
-    return path
+    return Path(file.name)
 
 
 def work(request: Mapping[str, Any], tell: Any, inbox: Any) -> dict[str, Any]:

@@ -12,8 +12,9 @@ export class ReportView {
   constructor() {
     this.list = el("div", { class: "experiments" });
     this.count = el("output", { role: "status" });
-    this.problem = el("p", { class: "problem", role: "alert" });
-    this.filter = { verdicts: [], source: "", words: "", ...current().report };
+    this.places = new Map(); // of what is run again, by the experiment's name: it goes on while one filters
+    this.filter = { verdicts: [], source: "", words: "", open: [], ...current().report };
+    this.filter.words = String(this.filter.words);
   }
 
   /** Asks for the report when its panel is first opened. */
@@ -27,7 +28,7 @@ export class ReportView {
       byId("report-view").replaceChildren(el("p", { class: "problem", role: "alert" }, error.message));
       return;
     }
-    byId("report-view").replaceChildren(this.filters(), this.problem, this.list);
+    byId("report-view").replaceChildren(this.filters(), this.list);
     this.show();
   }
 
@@ -112,22 +113,15 @@ export class ReportView {
   }
 
   experiment(one, claims) {
-    const job = el("div", {});
     const body = el("div", { class: "body" });
-    const again = el(
-      "button",
-      {
-        type: "button",
-        "aria-label": `${one.stored ? "Run this again" : "Run this"}: ${one.title}`,
-        onclick: () => this.again(one, job, again),
-      },
-      one.stored ? "Run this again" : "Run this",
-    );
+    const signs = claims.map((claim) => SIGNS[claim.verdict] ?? "·").join(" ");
     const details = el(
       "details",
       {
         class: "experiment",
+        open: this.filter.open.includes(one.name),
         ontoggle: () => {
+          this.keepOpen(one.name, details.open);
           if (details.open && !body.childNodes.length) fill(body, one, claims);
         },
       },
@@ -135,55 +129,62 @@ export class ReportView {
         "summary",
         {},
         el("span", { class: "name" }, one.title),
-        el(
-          "span",
-          { class: "signs" },
-          claims.map((claim) => SIGNS[claim.verdict] ?? "·").join(" ") || (one.stored ? "" : "not run yet"),
-        ),
+        el("span", { class: "signs" }, one.stored || signs ? signs : "not run yet"),
       ),
       el("p", {}, one.question ?? ""),
-      el("p", {}, again),
-      job,
+      this.runner(one),
       body,
     );
     return details;
   }
 
-  async again(one, place, button) {
+  keepOpen(name, open) {
+    this.filter.open = [...this.filter.open.filter((one) => one !== name), ...(open ? [name] : [])];
+    change({ report: this.filter });
+  }
+
+  /** The button that runs an experiment, and its progress. */
+  runner(one) {
+    if (!this.places.has(one.name)) {
+      const words = one.stored ? "Run this again" : "Run this";
+      const progress = el("div", {});
+      const button = el(
+        "button",
+        { type: "button", "aria-label": `${words}: ${one.title}`, onclick: () => this.again(one, progress, button) },
+        words,
+      );
+      this.places.set(one.name, el("div", {}, button, progress));
+    }
+    return this.places.get(one.name);
+  }
+
+  async again(one, progress, button) {
     button.disabled = true;
-    this.problem.textContent = "";
     try {
-      await follow(await postJson(`/api/reproduce/${one.name}`, { preset: "quick", fresh: true }), place);
-      const fresh = (await getJson("/api/report")).experiments;
-      this.experiments = fresh;
+      await follow(await postJson(`/api/reproduce/${one.name}`, { preset: "quick", fresh: true }), progress);
+      this.experiments = (await getJson("/api/report")).experiments;
       this.show();
     } catch (error) {
-      place.replaceChildren(el("p", { class: "problem", role: "alert" }, error.message));
+      progress.replaceChildren(el("p", { class: "problem", role: "alert" }, error.message));
     }
     button.disabled = false;
+    button.focus();
   }
 }
 
 const sourceOf = (claim) => (claim.source ?? "").split(",")[0];
 
 function fill(body, one, claims) {
-  body.append(...paragraphs(one.text), ...one.figures.map((figure) => figureView(figure)), ...claims.map(claimView));
+  body.append(told(one.text), ...one.figures.map((figure) => figureView(figure)), ...claims.map(claimView));
 }
 
-/** Words, in paragraphs, with formulas where the server made some. */
-function paragraphs(text) {
-  if (typeof text === "string")
-    return text
-      .split(/\n\s*\n/)
-      .filter(Boolean)
-      .map((words) => el("p", {}, words));
-  return [
-    el(
-      "p",
-      {},
-      (text ?? []).map((piece) => formula(piece.mathml) ?? piece.words ?? ""),
-    ),
-  ];
+/** Words, with formulas where the server made some; plain where nothing was run yet. */
+function told(text) {
+  return el(
+    "p",
+    {},
+    (Array.isArray(text) ? text : [{ words: text ?? "" }]).map((piece) => formula(piece.mathml) ?? piece.words),
+  );
 }
 
 /** The picture as printed; its numbers, to point at, on demand. */
