@@ -1,4 +1,7 @@
-"""Prediction, repeated: data drawn from laws, with what networks trained on them do beside what is predicted."""
+"""Prediction, repeated: data drawn from laws, with what networks trained on them do beside what is predicted.
+
+The room of predictions is imported where one is made: other sweeps do without.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,7 +11,6 @@ import numpy as np
 import pydantic
 import scipy
 
-from ... import prediction
 from ..._disk import pack, unpack
 from ..._errors import SettingError, setting_error, unknown
 from ...spec import built
@@ -95,6 +97,8 @@ class Predict(AbstractWork):
         return self.name  # all alike, so that units run in the order of the sweep
 
     def run(self, settings, seeds, progress, scratch):
+        from ... import prediction
+
         del seeds, scratch
         (one,) = settings
         *zero, long = (_drawn(law, i, one) for i, law in enumerate(_laws(one)))
@@ -105,11 +109,13 @@ class Predict(AbstractWork):
         return Files({self.file: pack(found, {}, kind="predict")})
 
     def labelled(self, data, name):
+        from ...prediction import BEHIND
+
         arrays = unpack(data, kind="predict", name=name)[0]
         absent = {
             key.replace("network", "fresh"): np.full_like(a, np.nan) for key, a in arrays.items() if "network" in key
         }
-        absent |= dict.fromkeys(prediction.BEHIND, np.array(np.nan))
+        absent |= dict.fromkeys(BEHIND, np.array(np.nan))
         return {key: (_axes(key, array), array[None]) for key, array in (absent | arrays).items()}
 
     def size(self, settings):
