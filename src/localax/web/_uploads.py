@@ -1,4 +1,4 @@
-"""Data of a visitor's own: taken in under names of our making, never unpickled, gone as soon as the answer is there."""
+"""Data of a visitor's own: taken in under harmless names, never unpickled, gone as soon as the answer is there."""
 
 import base64
 import json

@@ -19,20 +19,23 @@ function plotly() {
   return loading;
 }
 
-/** Charts of a figure's panels, in rows as on paper. */
+/** Charts of a figure's panels, in rows as on paper; all have their places before one is drawn to fit its own. */
 export async function drawFigure(node, figure) {
   const library = await plotly();
+  const panels = figure.rows.flat().map((panel) => ({ panel, place: placeOf(panel) }));
   for (const row of figure.rows) {
-    const line = el("div", { class: "panels" });
-    node.append(line);
-    for (const panel of row) await drawPanel(library, line, panel);
+    const mine = panels.filter(({ panel }) => row.includes(panel)).map(({ place }) => place);
+    node.append(el("div", { class: "panels" }, mine));
   }
+  for (const { panel, place } of panels) if (panel.kind !== "Table") await drawPanel(library, place, panel);
 }
 
-async function drawPanel(library, line, panel) {
-  if (panel.kind === "Table") return line.append(tableOf(panel));
-  const place = el("div", { class: "panel", role: "group", "aria-label": panel.title || "panel" });
-  line.append(place);
+const placeOf = (panel) =>
+  panel.kind === "Table"
+    ? tableOf(panel)
+    : el("div", { class: "panel", role: "group", "aria-label": panel.title || "panel" });
+
+function drawPanel(library, place, panel) {
   const draw = () =>
     library.react(place, TRACES[panel.kind](panel), layout(panel), { displaylogo: false, responsive: true });
   whenThemeChanges(draw);
@@ -57,7 +60,7 @@ const TRACES = {
       y,
       name: `${name}, measured`,
       mode: "markers",
-      marker: marker(place(curves, name, i)),
+      marker: marker(indexOf(curves, name, i)),
     })),
   ],
   Scatter: ({ groups, joined }) =>
@@ -121,7 +124,7 @@ const TRACES = {
         })),
 };
 
-const place = (curves, name, otherwise) => {
+const indexOf = (curves, name, otherwise) => {
   const at = Object.keys(curves).indexOf(name);
   return at < 0 ? otherwise : at;
 };
@@ -142,7 +145,7 @@ function layout(panel) {
     font: { color: colour("ink"), size: 12 },
     xaxis: axis(plainText(panel.xlabel), panel.logx),
     yaxis: axis(plainText(panel.ylabel), panel.logy),
-    legend: { orientation: "h", y: -0.25 },
+    legend: { orientation: "h", y: -0.35 },
     shapes: Object.values(panel.marks ?? {}).map((x) => ({
       type: "line",
       x0: x,
@@ -158,7 +161,7 @@ function layout(panel) {
 /** Plotly reads markup in its words; ours has none. */
 const plainText = (words) => (words ?? "").replaceAll("<", "‹").replaceAll(">", "›").replaceAll("$", "");
 
-export function tableOf({ title, columns, rows }) {
+function tableOf({ title, columns, rows }) {
   return el(
     "div",
     { class: "scroll", tabindex: 0, role: "region", "aria-label": title || "Table" },
