@@ -1,10 +1,8 @@
 """Numeric flags and the shape of random tests, in one place."""
 
-import atexit
 import gc
 import os
-import shutil
-import tempfile
+from pathlib import Path
 
 # One thread per process, in XLA and in numpy, set before they load: tests run side by side.
 os.environ.setdefault("NPROC", "1")
@@ -14,11 +12,8 @@ os.environ.setdefault(
     "XLA_FLAGS",
     "--xla_backend_optimization_level=1 --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1",
 )
-# What one process compiles, the other test process and those that tests start load; the first to come here makes the
-# folder, the others inherit its name. Whoever names a folder in the environment keeps it from run to run.
-if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
-    os.environ["JAX_COMPILATION_CACHE_DIR"] = folder = tempfile.mkdtemp(prefix="localax-compiled-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+# What one process compiles, the other test process, those that tests start and the next run load.
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".quick" / "compiled"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 
 import jax

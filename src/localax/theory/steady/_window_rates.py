@@ -25,13 +25,13 @@ def window_growth_rates(task: Task, order: Order = "auto") -> Float[np.ndarray, 
     height = _flat_height(field, task.shape)
     if not height > 0:
         raise unbalanced("window_growth_rates", labels)
-    column = np.asarray(_column(field, np.full(task.shape, height)))
+    column = np.asarray(_column(field, jnp.asarray(np.full(task.shape, height))))
     return np.fft.fftn(column).real
 
 
 def _flat_height(field: WindowField, shape: tuple[int, ...]) -> float:
     """Where a flat field rests: dw/dt is a constant less a multiple of the height."""
-    one, two = (float(np.mean(_velocity(field, np.full(shape, height)))) for height in (1.0, 2.0))
+    one, two = (float(np.mean(_velocity(field, jnp.asarray(np.full(shape, height))))) for height in (1.0, 2.0))
     return one / (one - two) + 1
 
 
