@@ -545,7 +545,7 @@ def test_data_of_ones_own_get_a_prediction(server):
     job = server.post("/api/predict", files={"samples": ("mine.npy", _npy(samples))}).json()
     end = [data for event, data in _events(server, f"/api/jobs/{job['id']}/events") if event == "end"][-1]
     assert end["status"] == "done", end["message"]
-    direct = lx.predict(samples)
+    direct = lx.predict(samples, explain=False)
     assert end["result"]["prediction"]["verdict"] == direct.verdict
     assert end["result"]["prediction"]["probability"] == pytest.approx(direct.probability)
     assert end["result"]["figures"][0]["svg"].startswith("data:image/svg+xml;base64,")
