@@ -642,6 +642,16 @@ def test_the_command(tmp_path):
     assert "localizes" in (tmp_path / "out" / "index.html").read_text()
 
 
+def test_centring_is_taking_the_means_away_by_hand_and_keeps_the_scale_at_one():
+    rng = np.random.default_rng(0)
+    x, y = (rng.normal(3, spread, (500, 8)).astype(np.float32) for spread in (1.0, 2.0))
+    ours = _classes.as_classes(x, None, y, centre=True, seed=0)
+    hand = _classes.as_classes(x - x.mean(0), None, y - y.mean(0), centre=False, seed=0)
+    assert np.allclose(ours.one, hand.one, atol=1e-5)  # float32
+    assert np.allclose(ours.zero, hand.zero, atol=1e-5)
+    assert ours.scale == pytest.approx(hand.scale, rel=1e-5)
+
+
 # What is shown to people ----------------------------------------------------------------------------------------------
 
 

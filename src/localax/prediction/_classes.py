@@ -39,8 +39,10 @@ class Classes:
         return max(1, round(share * len(self.one))), max(1, round(share * len(self.zero)))
 
     def centred(self) -> "Classes":
-        """Every pixel of each class less its mean there."""
-        return replace(self, one=self.one - self.one.mean(0), zero=self.zero - self.zero.mean(0))
+        """Every pixel of each class less its mean there, on one scale again."""
+        one, zero = (x - x.mean(0, dtype=float).astype(x.dtype) for x in (self.one, self.zero))
+        unit = np.float32(common_scale(one, zero))
+        return replace(self, one=one / unit, zero=zero / unit, scale=self.scale * float(unit))
 
     def most(self, numbers: int) -> "Classes":
         """The first samples of each class, so many that they hold no more than this many numbers each."""
@@ -89,13 +91,18 @@ def as_classes(samples: Any, labels: Any, contrast: Any, *, centre: bool, seed: 
     shape, one = array.shape[1:], _flat(one, rng)
     zero = CONTRASTS[name](one, np.random.default_rng([seed, 1])) if zero is None else _flat(zero, rng)
     _refuse_few(one, zero)
-    scale = float(np.sqrt((np.mean(one**2, dtype=float) + np.mean(zero**2, dtype=float)) / 2))
+    scale = common_scale(one, zero)
     _refuse_constant(one, zero, scale)
     invented = labels is None and contrast is None
     one /= np.float32(scale)  # both are copies of ours
     zero /= np.float32(scale)
     found = Classes(one, zero, shape, scale, name, invented)
     return found.centred() if centre else found
+
+
+def common_scale(one: Rows, zero: Rows) -> float:
+    """The root mean square of both classes, which count alike."""
+    return float(np.sqrt((np.mean(one**2, dtype=float) + np.mean(zero**2, dtype=float)) / 2))
 
 
 def _parted(array: np.ndarray, labels: Any, contrast: Any) -> tuple[np.ndarray, np.ndarray | None, str]:

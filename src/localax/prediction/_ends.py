@@ -6,7 +6,7 @@ import numpy as np
 
 from .._types import Float
 from ..analysis import concentration, gathered, ipr, localized, peak, width
-from ._classes import Classes
+from ._classes import Classes, common_scale
 from ._clones import clones
 from ._flow import follow, padded, second_moment, starts
 
@@ -130,5 +130,5 @@ def _moment(classes: Classes, counts: tuple[int, int]) -> Float[np.ndarray, "pix
 
 def changed(classes: Classes, one: np.ndarray, zero: np.ndarray) -> Classes:
     """Other numbers in place of both classes', brought to the same scale."""
-    scale = np.sqrt((np.mean(one**2, dtype=float) + np.mean(zero**2, dtype=float)) / 2)
+    scale = common_scale(one, zero)
     return replace(classes, one=(one / scale).astype(np.float32), zero=(zero / scale).astype(np.float32))
