@@ -170,7 +170,7 @@ class Trajectory:
         )
 
     def followed_by(self, later: "Trajectory") -> "Trajectory":
-        """This trajectory and a **later** one that went on from its end, as :func:`localax.resume` gives it.
+        """This trajectory and a **later** one that went on from its end, as :func:`localax.training.resume` gives it.
 
         The settings are those of this one, with those of what followed as a list ``then``.
         """
