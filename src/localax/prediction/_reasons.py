@@ -40,7 +40,7 @@ def worth_reason(why: Why, verdict: str) -> str:
     name, local = ("found", why.found) if verdict == VERDICTS[0] else ("behind the gate of one pixel", why.pixel)
     shape = math.log(local.geary / why.spread.geary)
     variance = -math.log((1 + local.ratio) / (1 + why.spread.ratio)) / 2
-    decides = "C, the shape of its projection" if abs(shape) > abs(variance) else "r, the ratio of variances"
+    decides = "C, the shape of its projection," if abs(shape) > abs(variance) else "r, the ratio of variances,"
     if abs(shape + variance) < EVEN * max(abs(shape), abs(variance)):
         decides = "neither"
     less = verdict == VERDICTS[0] and local.value < why.spread.value
@@ -49,7 +49,7 @@ def worth_reason(why: Why, verdict: str) -> str:
         f"A ReLU neuron maximises J = C/sqrt(1 + r). The field found has J = {_said(why.found)}, the best spread "
         f"field {_said(why.spread)}, the best field behind the gate of one pixel {_said(why.pixel)}. The field {name} "
         f"differs from the spread one by {100 * shape:+.1f}% through C and {100 * variance:+.1f}% through r: "
-        f"{decides}, decides.{stops} (A Gaussian projection has C = {PLAIN:.3f}.)"
+        f"{decides} decides.{stops} (A Gaussian projection has C = {PLAIN:.3f}.)"
     )
 
 
