@@ -71,8 +71,8 @@ LEADS = {
     "undecided": "On these data it hangs on the start whether the receptive field of a ReLU neuron becomes local.",
 }
 METHOD = (
-    "The neuron learns to tell the samples from those of the other class by gradient descent, whose mean over batches is "
-    "followed here, from many starts, on the samples themselves and on clones of them in which nothing can localize."
+    "The neuron learns to tell the samples from those of the other class by gradient descent, whose mean over batches "
+    "is followed here, from many starts, on the samples themselves and on clones of them in which nothing can localize."
 )
 
 
