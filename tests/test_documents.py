@@ -56,12 +56,10 @@ def blocks() -> Sybil:
     return Sybil(parsers=[CodeBlockParser("python", Run()), CodeBlockParser("text", compare)])
 
 
-def has_code(page: Path) -> bool:
-    return "```python" in page.read_text()
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("page", filter(has_code, PAGES), ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if "```python" in page.read_text()], ids=lambda page: page.stem
+)
 def test_code_of_a_page_runs_and_prints_what_is_written(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for example in blocks().parse(page).examples():

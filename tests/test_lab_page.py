@@ -153,7 +153,7 @@ def test_a_moved_slider_changes_the_stimulus_at_once(page, lab):
     with page.expect_response("**/api/stimulus"):
         gain.fill("200")
     expect(kurtosis).not_to_have_text(before)
-    assert page.locator(".meter").evaluate("m => m.style.getPropertyValue('--at')") != needle
+    expect(page.locator(".meter")).not_to_have_css("--at", needle)
     took = page.evaluate(MEASURED)
     assert max(took) < 5000  # each of them reached the picture
     if os.getloadavg()[0] < 2 * (os.cpu_count() or 1):  # on a busier machine the time says nothing about the page

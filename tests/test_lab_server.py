@@ -593,8 +593,8 @@ def test_a_port_in_use_is_told_in_one_line(server):
 
 
 def test_without_the_extra_one_line_says_what_to_install(monkeypatch):
-    from localax import _lab_command
+    from localax._commands import _lab
 
-    monkeypatch.setattr(_lab_command, "NEEDED", ("fastapi", "no_such_package"))
+    monkeypatch.setattr(_lab, "NEEDED", ("fastapi", "no_such_package"))
     with pytest.raises(SettingError, match=r"no_such_package.*pip install 'localax\[lab\]'"):
-        _lab_command.lab()
+        _lab.lab()

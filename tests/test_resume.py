@@ -44,10 +44,9 @@ def plain():
 
 @pytest.mark.parametrize("seconds", [1e-9, 1e9])
 def test_cutting_a_run_into_calls_changes_no_bit(plain, seconds, monkeypatch):
-    monkeypatch.setattr(_train, "CALL_SECONDS", seconds)
     calls, advance = [], _train.advance
     monkeypatch.setattr(_train, "advance", lambda *args: calls.append(1) or advance(*args))
-    some = run(save_every=7)
+    some = run(save_every=7, pace=seconds)
     assert np.array_equal(some.weights, plain.weights[:, [*range(0, 60, 7), 60]])
     assert (len(calls) >= STEPS) if seconds < 1 else (len(calls) < 12)
 

@@ -42,8 +42,11 @@ def main() -> None:
     """
     fast()
     try:
-        sys.exit(app(sys.argv[1:] or ["--help"], prog_name="localax", standalone_mode=False))
-    except typer.Abort:  # how typer ends on Ctrl-C
+        code = app(sys.argv[1:] or ["--help"], prog_name="localax", standalone_mode=False)
+        if code == 130:  # how typer ends on Ctrl-C
+            raise KeyboardInterrupt
+        sys.exit(code)
+    except (typer.Abort, KeyboardInterrupt):
         _stop("interrupted; what was finished is kept, and the same command goes on from there", 130)
     except (SettingError, OSError) as error:
         text = f"{error.strerror}: {error.filename}" if isinstance(error, OSError) and error.filename else str(error)
