@@ -1,5 +1,6 @@
 """Executors: the same bits wherever units run; what is killed, full or lost costs nothing that is finished."""
 
+import contextlib
 import importlib.util
 import resource
 import signal
@@ -62,10 +63,17 @@ def test_every_executor_gives_the_same_bits_and_leaves_no_worker(units, truth, c
     assert all(0 <= f <= _executors.ALMOST or f == 1 for _, f in seen)
 
 
+def connections(process: psutil.Process) -> list:
+    """What a process is connected to; nothing if it has ended since it was seen."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return process.net_connections()
+    return []
+
+
 def test_a_cluster_of_our_own_listens_on_loopback_alone(cluster):
     processes = kills.family(cluster.pid)
     kills.until(lambda: len(kills.dask_workers(kills.family(cluster.pid))) == 2)
-    listening = [one for process in processes for one in process.net_connections() if one.status == psutil.CONN_LISTEN]
+    listening = [one for process in processes for one in connections(process) if one.status == psutil.CONN_LISTEN]
     assert len(listening) >= 4  # scheduler, its page, two workers
     assert {one.laddr.ip for one in listening} == {"127.0.0.1"}
 
