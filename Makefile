@@ -67,7 +67,7 @@ pins: .venv/.have-run
 	  --no-header --no-emit-index-url --quiet -o constraints.txt
 
 clean:
-	rm -rf .venv docs/_build docs/api docs/jupyter_execute
+	rm -rf .venv docs/_build docs/api docs/jupyter_execute docs/.jupyter_cache
 
 # --without-pip and pip --python need no ensurepip, which some Linux packages of Python leave out.
 .venv/bin/python:

@@ -8,7 +8,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 project = html_title = "Localax"
 author = "The Localax developers"
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "mathml", "rooms"]
-exclude_patterns = ["_build", "jupyter_execute"]
+exclude_patterns = ["_build", "jupyter_execute", ".jupyter_cache"]
 myst_enable_extensions = ["dollarmath", "amsmath"]
 
 # A signature has names and defaults; types, which name every axis, would take lines.
