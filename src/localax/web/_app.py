@@ -141,13 +141,7 @@ def _run_routes(app: FastAPI, lab: Lab) -> None:
     async def runs() -> JSONResponse:
         return JSONResponse({"runs": [work.state() for work in lab.works.values() if isinstance(work, Run)]})
 
-    @app.get("/api/runs/{name}")
-    async def run(name: str) -> JSONResponse:
-        return JSONResponse(lab.find(Run, name).state())
-
-    @app.get("/api/runs/{name}/events")
-    async def events(name: str, request: Request) -> Response:
-        return _stream(lab.find(Run, name), request)
+    _watched(app, lab, Run, "/api/runs/{name}")
 
     @app.post("/api/runs/{name}/{word}")
     async def say(name: str, word: str, request: Request) -> JSONResponse:
@@ -175,6 +169,18 @@ def _run_routes(app: FastAPI, lab: Lab) -> None:
         return PlainTextResponse(command_line(found.settings, steps=found.reached))
 
 
+def _watched(app: FastAPI, lab: Lab, kind: type[AbstractWork], address: str) -> None:
+    """How work of a kind stands, and all that it tells as it goes on."""
+
+    @app.get(address)
+    async def state(name: str) -> JSONResponse:
+        return JSONResponse(lab.find(kind, name).state())
+
+    @app.get(f"{address}/events")
+    async def events(name: str, request: Request) -> Response:
+        return _stream(lab.find(kind, name), request)
+
+
 def _stream(work: AbstractWork, request: Request) -> EventSourceResponse:
     """Server-sent events from the first on, or from behind the last that this watcher has seen."""
     last = request.headers.get("last-event-id", "")
@@ -183,13 +189,7 @@ def _stream(work: AbstractWork, request: Request) -> EventSourceResponse:
 
 
 def _job_routes(app: FastAPI, lab: Lab) -> None:
-    @app.get("/api/jobs/{name}")
-    async def job(name: str) -> JSONResponse:
-        return JSONResponse(lab.find(Job, name).state())
-
-    @app.get("/api/jobs/{name}/events")
-    async def events(name: str, request: Request) -> Response:
-        return _stream(lab.find(Job, name), request)
+    _watched(app, lab, Job, "/api/jobs/{name}")
 
     @app.post("/api/jobs/{name}/stop")
     async def stop(name: str, request: Request) -> JSONResponse:

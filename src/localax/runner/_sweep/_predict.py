@@ -12,12 +12,12 @@ import pydantic
 import scipy
 
 from ..._disk import pack, unpack
-from ..._errors import SettingError, setting_error, unknown
+from ..._errors import setting_error, unknown
 from ...spec import built
 from ...stimuli import AbstractStimulus, Task
 from .._training import SHELVES
 from .._unit import Files
-from ._works import PLACE, AbstractWork, Settings
+from ._works import PLACE, AbstractWork, Settings, checked_by
 
 ALONE = 2.0**30
 """Said to be the size of a data set, so that each is a unit of its own."""
@@ -76,14 +76,7 @@ class Predict(AbstractWork):
     file = "numbers.npz"
 
     def checked(self, given):
-        for name in given:
-            if name not in PredictSettings.model_fields:
-                raise unknown("setting of predict", name, PredictSettings.model_fields)
-        try:
-            checked = PredictSettings.model_validate(given)
-        except pydantic.ValidationError as error:
-            first = error.errors()[0]
-            raise SettingError(f"predict: {'.'.join(map(str, first['loc']))}: {first['msg'].lower()}") from error
+        checked = checked_by(PredictSettings, self.name, given)
         if checked.treatment not in TREATMENTS:
             raise unknown("treatment", checked.treatment, TREATMENTS)
         if len(checked.classes) not in (1, 2):

@@ -9,7 +9,7 @@ import pydantic
 
 from ... import networks, theory
 from ..._disk import canonical, pack, unpack
-from ..._errors import SettingError, setting_error, unknown
+from ..._errors import setting_error
 from ...spec import built
 from ...stimuli import Task
 from ...store import TRAJECTORY
@@ -17,7 +17,7 @@ from ...trajectory import Trajectory, load
 from .._training import SHELVES, completed_stimulus, task_of
 from .._unit import Files
 from ._design import changed
-from ._works import PLACE, AbstractWork, Settings, labelled_trajectory, measured, with_kinds
+from ._works import PLACE, AbstractWork, Settings, checked_by, labelled_trajectory, measured, with_kinds
 
 
 class _Theory(pydantic.BaseModel):
@@ -58,14 +58,7 @@ class ThresholdSettings(_Theory):
 
 
 def _validated(model: type[pydantic.BaseModel], what: str, given: Settings) -> Settings:
-    for name in given:
-        if name not in model.model_fields:
-            raise unknown(f"setting of {what}", name, model.model_fields)
-    try:
-        checked = model.model_validate(with_kinds(given)).model_dump()
-    except pydantic.ValidationError as error:
-        first = error.errors()[0]
-        raise SettingError(f"{what}: {'.'.join(map(str, first['loc']))}: {first['msg'].lower()}") from error
+    checked = checked_by(model, what, with_kinds(given)).model_dump()
     return {**checked, "stimulus": completed_stimulus(checked["stimulus"])}
 
 
