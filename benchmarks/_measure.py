@@ -93,6 +93,7 @@ def _timer(competitor: Competitor) -> Callable[[int], float]:
 def compiled_bytes(function: Callable, *arguments: Any) -> int:
     """Memory that a compiled function needs beside its arguments."""
     memory = jax.jit(function).lower(*arguments).compile().memory_analysis()
+    assert memory is not None, "this backend does not say"
     return memory.temp_size_in_bytes + memory.output_size_in_bytes
 
 

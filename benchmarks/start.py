@@ -34,7 +34,7 @@ jax.jit(lambda start: jax.lax.scan(step, start, None, 100)[0])(jnp.eye(40)).bloc
 def ten_lines() -> str:
     """The first program of the README, which lies beside the sources or in the description of the installed package."""
     beside = Path(__file__).resolve().parents[1] / "README.md"
-    text = beside.read_text() if beside.exists() else str(metadata.metadata("localax").get_payload())
+    text = beside.read_text() if beside.exists() else str(metadata.metadata("localax").json["description"])
     return re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)[0]
 
 

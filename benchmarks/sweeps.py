@@ -68,6 +68,12 @@ def main() -> int:
 # Neurons --------------------------------------------------------------------------------------------------------------
 
 
+def _gains(tables: dict[str, Any]) -> list[list[float]]:
+    """The gains of each unit."""
+    units = [unit for unit in runner.sweep_plan(tables).units if isinstance(unit, runner.SweepUnit)]
+    return [[point["stimulus.gain"] for point in unit.points] for unit in units]
+
+
 def neurons(folder: Path, networks: int) -> list[Ratio]:
     """A sweep against a loop by hand."""
     gains = np.geomspace(0.1, 10, networks // SEEDS).tolist()
@@ -78,9 +84,7 @@ def neurons(folder: Path, networks: int) -> list[Ratio]:
     )
     program += " store=sys.argv[3], progress=False)"
     words = [str(folder / "plan.json"), str(folder / "out"), str(folder / "store")]
-    hand = _spent(
-        lambda: _by_hand([[p["stimulus.gain"] for p in unit.points] for unit in runner.sweep_plan(tables).units])
-    )
+    hand = _spent(lambda: _by_hand(_gains(tables)))
     swept = _spent(lambda: subprocess.run([sys.executable, "-c", program, *words], check=True))
     scale = 10_000 / networks
     _say(f"sweep: {swept['wall']:.0f} s wall, {swept['cpu']:.0f} CPU s; by hand: {hand['wall']:.0f}, {hand['cpu']:.0f}")

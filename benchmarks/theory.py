@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import localax as lx
-from localax.networks import Authors, SingleReLU
+from localax.networks import Authors, SingleReLU, seed_keys
 from localax.stimuli import NLGP, Ising
 
 if __package__:
@@ -30,7 +30,7 @@ def seconds(run: Callable[[], Any]) -> tuple[float, Any]:
 
 
 def starts(count: int, size: int = 40) -> np.ndarray:
-    return np.asarray(Authors(1e-3).weights(np.arange(count), 1, (size,), np.float64))
+    return np.asarray(Authors(1e-3).weights(seed_keys(range(count)), 1, (size,), np.float64))
 
 
 def measure() -> list[Ratio]:

@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 import localax as lx
-from localax.networks import SingleReLU, SoftCommittee, Xavier
+from localax.networks import SingleReLU, SoftCommittee, Xavier, seed_keys
 from localax.training import plan
 from localax.training._estimators import Batch, Orbit, Plain
 from localax.training._loop import _step, start
@@ -86,7 +86,7 @@ def orbits(rounds: int) -> Iterator[Ratio]:
 
 def gradient_errors(_: int) -> Iterator[Ratio]:
     """Root mean square error of the gradient, orbit 512 over plain 10,000."""
-    starts = np.asarray(Xavier().weights(np.arange(20), 1, (N,), jnp.float32))
+    starts = np.asarray(Xavier().weights(seed_keys(range(20)), 1, (N,), jnp.float32))
     local = np.zeros((1, 1, N), np.float32)
     local[0, 0, :3] = 0.2, 0.5, 0.2
     for name, weights in (("20 default starts", starts), ("a localized field", local)):

@@ -28,6 +28,9 @@ def with_bias(responses: Responses, biases) -> Responses:
 class SingleReLU(AbstractNetwork):
     """One rectified linear neuron without a bias (M2 of the paper): the smallest network that localizes."""
 
+    def __init__(self):
+        """Nothing to set; without this, type checkers ask for the fields of the base class."""
+
     @property
     def units(self) -> int:
         return 1
