@@ -34,9 +34,9 @@ else:
     from stimuli import draw, metropolis
 
 N, GAIN, RATE = 40, 3.0, 0.05
-SCALE = float(np.sqrt(2 / np.pi * np.arcsin(GAIN**2 / (1 + GAIN**2))))
-"""What divides erf(gain z/sqrt 2) so that a pixel has variance 1."""
-SEEDS, STEPS, BATCH = 30, 1000, 10_000
+SCALE = float(np.sqrt(2 / np.pi * np.arcsin(2 * GAIN**2 / (1 + 2 * GAIN**2))))
+"""What divides erf(gain z) so that a pixel has variance 1."""
+SEEDS, STEPS, BATCH, NODES = 30, 1000, 10_000, 200
 
 
 def task() -> lx.Task:
@@ -92,7 +92,7 @@ def one_network(steps: int) -> Callable[[], Any]:
     def step(w, key):
         keys = jax.random.split(key)
         normals = [jax.random.normal(k, (BATCH // 2, N)) @ root.T for k, root in zip(keys, roots, strict=True)]
-        x = erf(GAIN * jnp.concatenate(normals) / np.sqrt(2)) / SCALE
+        x = erf(GAIN * jnp.concatenate(normals)) / SCALE
         gradient = jax.grad(lambda w: jnp.mean((jax.nn.relu(x @ w) - y) ** 2))
         return w - RATE * gradient(w)
 
@@ -128,15 +128,14 @@ def training(rounds: int) -> Iterator[Ratio]:
 
 
 def effective_field() -> Callable[[float, np.ndarray], np.ndarray]:
-    """The right-hand side of the paper's Eq. 5 in numpy, its amplifier by quadrature over the marginal."""
+    """The right-hand side of the paper's Eq. 5 in numpy, its amplifier by the midpoint rule over the marginal."""
     spectra = [np.fft.rfft(np.asarray(stimulus.covariance(), float)) for stimulus in task().stimuli]
-    nodes, weights = np.polynomial.hermite_e.hermegauss(64)
-    pixels, weights = special.erf(GAIN * nodes / np.sqrt(2)) / SCALE, weights / weights.sum()
+    pixels = special.erf(GAIN * special.ndtri((np.arange(NODES) + 0.5) / NODES)) / SCALE
 
     def field(_, w):
         short, long = (np.fft.irfft(np.fft.rfft(w) * spectrum, N) for spectrum in spectra)
         a = long / np.sqrt(w @ long)
-        phi = (weights * pixels) @ special.erf(pixels[:, None] * a / np.sqrt(2 * (1 - a**2)))
+        phi = pixels @ special.erf(pixels[:, None] * a / np.sqrt(2 * (1 - a**2))) / NODES
         return (phi - short - long) / 2
 
     return field
@@ -144,7 +143,7 @@ def effective_field() -> Callable[[float, np.ndarray], np.ndarray]:
 
 def flows(rounds: int) -> Iterator[Ratio]:
     """One start after the other, and all at once."""
-    starts = np.asarray(Authors(1e-3).weights(seed_keys(range(64)), 1, (N,), np.float64))[:, 0]
+    starts = np.asarray(Authors(1e-3).weights(seed_keys(range(64)), 1, (N,), np.float32))[:, 0]
     field = effective_field()
 
     def one_by_one():
@@ -153,7 +152,7 @@ def flows(rounds: int) -> Iterator[Ratio]:
     def at_once():
         return lx.theory.effective_flow(task(), starts, times=[0.0, 100.0]).final[:, 0]
 
-    np.testing.assert_allclose(one_by_one(), at_once()[:4], atol=1e-4)
+    np.testing.assert_allclose(one_by_one(), at_once()[:4], atol=0.2 / NODES)  # a weight, and the midpoint rule's error
     what = "effective flow from 64 starts to t = 100: scipy, one by one / effective_flow"
     yield ratio(what, one_by_one, at_once, rounds, 4 / 64)
 

@@ -30,7 +30,7 @@ def seconds(run: Callable[[], Any]) -> tuple[float, Any]:
 
 
 def starts(count: int, size: int = 40) -> np.ndarray:
-    return np.asarray(Authors(1e-3).weights(seed_keys(range(count)), 1, (size,), np.float64))
+    return np.asarray(Authors(1e-3).weights(seed_keys(range(count)), 1, (size,), np.float32))
 
 
 def measure() -> list[Ratio]:
