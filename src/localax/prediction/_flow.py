@@ -15,12 +15,14 @@ Its gate is Phi(p/s), and 1(p > 0)(y - p) becomes (y - p) Phi(p/s) - s phi(p/s).
 landscape has traps that no network ends in.
 """
 
+import functools
 from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._math import LASTING
 from .._types import Array, Float
 from ..networks import Xavier, seed_keys
 from ..spec import Number
@@ -110,7 +112,7 @@ def _noise(time: np.ndarray, moment: Float[np.ndarray, "pixels pixels"], batch: 
     return jnp.asarray(stable_rate(moment) / batch * grown.reshape(-1, 2), jnp.float32)
 
 
-@jax.jit
+@functools.partial(jax.jit, compiler_options=LASTING)
 def _follow(
     one: Array, zero: Array, counts: Array, modes: Columns, basis: Array, l: Array, decays: Array, gains: Array,
     aheads: Array, noises: Array,
