@@ -15,7 +15,10 @@ from ._types import Array, Float, Leaf
 
 Pixels = Float[Array, "..."] | Float[np.ndarray, "..."]
 
-BRIEF: dict[str, Any] = {"xla_backend_optimization_level": 1, "xla_cpu_use_fusion_emitters": False}
+BRIEF: dict[str, Any] = {
+    "xla_backend_optimization_level": 1,
+    **({"xla_cpu_use_fusion_emitters": False} if jax.__version_info__ < (0, 11) else {}),  # later ones have no choice
+}
 """What XLA is told of programs that run once, or briefly: they take half the time to compile."""
 
 F = TypeVar("F", bound=Callable[..., Any])
