@@ -25,7 +25,7 @@ test: .venv/.have-test
 lab: .venv/.have-lab
 	$(BIN)/localax lab
 
-# The environment has no pip of its own; the constraints keep what is installed as it is.
+# The constraints keep what is installed as it is.
 notebook: .venv/.have-run
 	$(UV) -c constraints.txt jupyterlab || $(PIP) -c constraints.txt jupyterlab
 	$(BIN)/jupyter lab
@@ -41,6 +41,7 @@ soak: .venv/.have-test
 	$(BIN)/python tests/soak/kills.py
 	PYTHONPATH=tests $(BIN)/python tests/soak/sweeps.py
 	$(BIN)/python tests/soak/large_file.py
+	$(BIN)/python tests/soak/versions.py
 
 check: .venv/.have-check .venv/.have-test
 	$(BIN)/ruff check .
@@ -74,10 +75,10 @@ clean:
 .venv/bin/python:
 	$(PYTHON) -m venv --without-pip .venv
 
-# uv installs in a third of the time; where it cannot reach the packages, pip can.
+# uv installs in a third of the time; where it cannot reach the packages, pip can. A pip of its own is for whoever adds more.
 .venv/.have-run: pyproject.toml constraints.txt | .venv/bin/python
 	@echo "installing localax into .venv (about a minute, once)"
-	-$(PIP) uv
+	-$(PIP) uv pip
 	$(UV) -c constraints.txt -e . || $(PIP) -c constraints.txt -e .
 	touch $@
 

@@ -81,6 +81,16 @@ def test_numbers_agree_to_their_last_digit_and_words_to_the_letter(written, prin
     assert agrees(written, printed) == same
 
 
+@pytest.mark.slow
+def test_the_stimulus_of_the_tutorial_passes_the_battery():
+    """A tutorial that runs when the pages are built may still show a check that fails."""
+    text = (ROOT / "docs" / "tutorials" / "own_stimulus.md").read_text()
+    namespace: dict = {"__name__": "tutorial"}
+    cell = text.split("```{code-cell} python\n")[1].split("```")[0]
+    exec(cell.replace("lx.fast()\n", "").replace("print(", "report = ("), namespace)
+    assert namespace["report"].ok, namespace["report"]
+
+
 def test_a_page_that_says_what_its_code_does_not_print_is_found(tmp_path):
     page = tmp_path / "page.md"
     page.write_text("```python\nprint(1 + 1)\n```\n\n```text\n3\n```\n")

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import pickle
+import re
 import shlex
 import signal
 import socket
@@ -58,7 +59,9 @@ def store(tmp_path_factory):
 def server(store):
     """The real command in a process of its own; at the end Ctrl-C must leave nothing behind."""
     words = [sys.executable, "-m", "localax", "lab", "--port", "0", "--no-browser", "--store", str(store)]
-    process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, start_new_session=True)
+    log = store.with_name("log")
+    with log.open("w") as said:
+        process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=said, text=True, start_new_session=True)
     address = process.stdout.readline().split()[-1]
     with httpx.Client(base_url=address, timeout=120) as client:
         for _ in range(100):
@@ -66,7 +69,7 @@ def server(store):
                 client.get("/favicon.ico")
                 break
             time.sleep(0.2)
-        client.process = process
+        client.process, client.log = process, log
         yield client
         left = _children(process.pid)
     process.send_signal(signal.SIGINT)
@@ -221,11 +224,11 @@ async def _echo(scope, receive, send):
     await PlainTextResponse(f"{len(body)}")(scope, receive, send)
 
 
-def _asked(door, method, path, *, name="127.0.0.1", **how):
+def _asked(door, method, path, *, name="127.0.0.1", app=_echo, **how):
     """What a guard that keeps a door answers."""
 
     async def asked():
-        way = httpx.ASGITransport(Guard(_echo, door))
+        way = httpx.ASGITransport(Guard(app, door))
         async with httpx.AsyncClient(transport=way, base_url=f"http://{name}") as client:
             return await client.request(method, path, **how)
 
@@ -264,6 +267,19 @@ def test_from_other_machines_the_token_is_asked_for_once():
     assert status("/api/runs", cookie=cookie, origin="http://evil.example") == 403
     assert Door.at("127.0.0.1", 80).token is None
     assert door.token in door.address
+
+
+def test_a_mistake_of_ours_says_where_and_no_more(capfd):
+    async def wrong(*_):
+        raise KeyError("/home/me/secret.npy")
+
+    answer = _asked(Door("127.0.0.1", 80), "GET", "/api/runs", app=wrong)
+    assert answer.status_code == 500
+    assert answer.json() == {"error": "a mistake of ours, sorry; the lab's terminal says where"}
+    assert "default-src 'self'" in answer.headers["content-security-policy"]
+    assert re.fullmatch(
+        r"localax: lab: a mistake of ours: KeyError in test_lab_server\.py, line \d+\n", capfd.readouterr().err
+    )
 
 
 def test_what_is_sent_is_limited():
@@ -582,6 +598,38 @@ def test_every_experiment_has_a_preset_whose_lines_make_it():
         kinds_ = {flag[2:]: value for flag, value in typed if flag != "--set"}
         again = runner.typed_training(None, kinds_, [], [value for flag, value in typed if flag == "--set"])
         assert description(again.arguments()) == description(made), name
+
+
+def test_every_answer_has_its_policy(server):
+    for path in ("/", "/static/lab.js", "/plotly.min.js", "/favicon.ico", "/api/catalogue", "/nothing", "/static/none"):
+        assert "default-src 'self'" in server.get(path).headers["content-security-policy"], path
+    refused = server.get("/", headers={"host": "evil.example"})
+    assert "default-src 'self'" in refused.headers["content-security-policy"]
+
+
+def test_nothing_that_visitors_send_is_in_the_log(server):
+    server.get("/nothing/secret-path?secret=query")
+    server.post("/api/runs", json={"settings": {"secret-setting": 1}})
+    for name, content in (("secret-name.npy", b"secret-content"), ("secret-image.png", b"secret-content")):
+        job = server.post("/api/predict", files={"samples": (name, content)}).json()
+        told = list(_events(server, f"/api/jobs/{job['id']}/events"))
+        assert name in told[-1][1]["message"]  # the visitor is told
+    said = server.log.read_text()
+    assert not [word for word in ("secret", "evil", "passwd", "x.npz", "/api/", "GET", "POST") if word in said], said
+
+
+def test_the_token_is_in_the_address_alone(tmp_path):
+    words = ["lab", "--host", "0.0.0.0", "--port", "0", "--no-browser", "--store", str(tmp_path)]
+    process = subprocess.Popen([sys.executable, "-m", "localax", *words], stdout=-1, stderr=-1, text=True)
+    address = httpx.URL(process.stdout.readline().split()[-1])
+    with httpx.Client(base_url=f"http://127.0.0.1:{address.port}", timeout=120, follow_redirects=True) as client:
+        assert client.get("/?token=guess").status_code == 403
+        welcome = client.get("/", params=address.params)
+        assert (welcome.status_code, welcome.url.query) == (200, b"")
+        assert client.get("/api/runs").json() == {"runs": []}
+    process.send_signal(signal.SIGINT)
+    out, said = process.communicate(timeout=20)
+    assert (out, said) == ("Ctrl-C closes it\nthe lab is closed\n", "")
 
 
 def test_a_port_in_use_is_told_in_one_line(server):

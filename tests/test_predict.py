@@ -615,6 +615,32 @@ def test_an_enormous_image_is_refused(tmp_path):
     assert "cut it" in said(localax("predict", "x.png", folder=tmp_path))
 
 
+def test_an_image_is_what_its_name_says(tmp_path):
+    """Other kinds of images have parsers of their own, some with a history of flaws: they are not asked."""
+    for kind in ("GIF", "BMP", "PPM"):
+        Image.fromarray(np.arange(64**2, dtype=np.uint8).reshape(64, 64)).save(tmp_path / "x.png", kind)
+        with pytest.raises(SettingError, match=r"x\.png cannot be read as an image"):
+            prediction.read_samples(tmp_path / "x.png")
+
+
+def test_what_a_small_file_unpacks_to_is_known_before(tmp_path, monkeypatch):
+    monkeypatch.setattr(_files, "MOST", GOOD.size - 1)
+    scipy.io.savemat(tmp_path / "x.mat", {"a": GOOD}, do_compression=True)
+    monkeypatch.setattr(scipy.io, "loadmat", None)
+    with pytest.raises(SettingError, match=r"x\.mat holds .* GB; save it as \.npy"):
+        prediction.read_samples(tmp_path / "x.mat")
+    write_h5(tmp_path / "y.h5", {"a": GOOD})
+    with pytest.raises(SettingError, match=r"y\.h5 holds"):
+        prediction.read_labels(tmp_path / "y.h5")
+
+
+def test_what_is_no_numbers_is_not_opened(tmp_path, monkeypatch):
+    scipy.io.savemat(tmp_path / "x.mat", {"a": {"inside": GOOD}})
+    monkeypatch.setattr(scipy.io, "loadmat", None)
+    with pytest.raises(SettingError, match=r"of kind struct.*plain numbers"):
+        prediction.read_samples(tmp_path / "x.mat")
+
+
 def test_the_command(tmp_path):
     one, zero = drawn("nlgp")
     np.save(tmp_path / "x.npy", np.concatenate([one, zero]))

@@ -225,15 +225,29 @@ def test_the_page_stands_alone():
 
 def test_a_page_trusts_only_its_own_script_and_style():
     parts = written([outcome()])
-    (policy,) = parts.values("content")[:1]
-    hashes = [
-        base64.b64encode(hashlib.sha256((TEMPLATES / name).read_bytes()).digest()).decode()
-        for name in ("page.css", "filter.js")
-    ]
-    assert (
-        policy == f"default-src 'none'; img-src data:; style-src 'sha256-{hashes[0]}'; script-src 'sha256-{hashes[1]}'"
-    )
+    allowed = f"style-src {trusted('page.css')}; script-src {trusted('filter.js')}"
+    assert policy(parts) == f"default-src 'none'; img-src data:; {allowed}; base-uri 'none'; form-action 'none'"
     assert parts.scripts == [(TEMPLATES / "filter.js").read_text()]
+
+
+def test_a_sheet_trusts_its_own_style_and_no_script():
+    content = report.Sheet("T", "Lead.", "Method.", Figure("", (PANELS[:1],)), [("fact", EVIL)], files=[EVIL])
+    parts = Parts(report.sheet(content))
+    allowed = f"style-src {trusted('page.css')}"
+    assert policy(parts) == f"default-src 'none'; img-src data:; {allowed}; base-uri 'none'; form-action 'none'"
+    assert parts.scripts == []
+
+
+def policy(parts: Parts) -> str:
+    """What the browser is told to allow, before anything else is loaded."""
+    assert parts.elements[3][0] == "meta"  # after html, head and the letters it is written in
+    assert parts.elements[3][1]["http-equiv"] == "Content-Security-Policy"
+    return parts.elements[3][1]["content"]
+
+
+def trusted(name: str) -> str:
+    digest = hashlib.sha256((TEMPLATES / name).read_bytes()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"
 
 
 EVIL = (

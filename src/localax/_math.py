@@ -15,10 +15,14 @@ from ._types import Array, Float, Leaf
 
 Pixels = Float[Array, "..."] | Float[np.ndarray, "..."]
 
-BRIEF: dict[str, Any] = {"xla_backend_optimization_level": 1, "xla_cpu_use_fusion_emitters": False}
+HAS_EMITTERS = jax.__version_info__ < (0, 11)
+"""Whether XLA lets one choose how operations are fused; later ones do not."""
+BRIEF: dict[str, Any] = {"xla_backend_optimization_level": 1}
 """What XLA is told of programs that run once, or briefly: they take half the time to compile."""
-LASTING: dict[str, Any] = {"xla_cpu_use_fusion_emitters": True}
+LASTING: dict[str, Any] = {}
 """And of programs that run for seconds, whatever a process says of its others: they take half the time to run."""
+if HAS_EMITTERS:
+    BRIEF["xla_cpu_use_fusion_emitters"], LASTING["xla_cpu_use_fusion_emitters"] = False, True
 
 F = TypeVar("F", bound=Callable[..., Any])
 

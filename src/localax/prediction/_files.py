@@ -2,6 +2,7 @@
 
 import contextlib
 import math
+import re
 import warnings
 import zipfile
 from collections.abc import Callable, Iterator
@@ -24,6 +25,8 @@ LARGEST = 100_000_000
 PATCHES = 50_000
 """Patches that are cut from images at most."""
 IMAGES = (".png", ".jpg", ".jpeg", ".tif", ".tiff")
+FORMATS = ("PNG", "JPEG", "TIFF")
+"""What an image may be, whatever its name says: a library reads dozens of kinds, and each is a parser to be trusted."""
 BROKEN = (
     ValueError, EOFError, OSError, KeyError, zipfile.BadZipFile, RuntimeError, IndexError, TypeError, MemoryError,
 )  # fmt: skip
@@ -60,7 +63,9 @@ def read_labels(path: Path | str, *, array: str | None = None) -> np.ndarray:
     if not path.is_file():
         raise SettingError(f"predict: there is no file {path}")
     with _told_of(path):
-        return np.asarray(_opened(path, array)[...]).squeeze()
+        source = _opened(path, array)
+        _refuse_large(path, 8 * math.prod(source.shape))  # a file of a few bytes can say that it holds terabytes
+        return np.asarray(source[...]).squeeze()
 
 
 def _opened(path: Path, name: str | None) -> Any:
@@ -74,7 +79,9 @@ def _opened(path: Path, name: str | None) -> Any:
 def _told_of(path: Path) -> Iterator[None]:
     """What libraries say of a file that they cannot read, in one line."""
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # they may hold names, and what is wrong is told below
+            yield
     except SettingError:
         raise
     except BROKEN as error:
@@ -154,12 +161,17 @@ def _mat(path: Path, name: str | None) -> Any:
     import scipy
 
     try:
-        names = [found for found, *_ in scipy.io.whosmat(path)]
+        inside = {found: (shape, kind) for found, shape, kind in scipy.io.whosmat(path)}
     except scipy.io.matlab.MatReadError as error:
         raise ValueError(str(error)) from error
     except NotImplementedError:  # version 7.3, which is HDF5
         return _Turned(_h5(path, name))
-    return scipy.io.loadmat(path, variable_names=[_chosen(names, name, path)])[_chosen(names, name, path)]
+    wanted = _chosen(list(inside), name, path)
+    shape, kind = inside[wanted]
+    if not re.fullmatch(r"double|single|logical|u?int\d+", kind):
+        raise setting_error("predict", f"the array in {path.name}", f"{wanted}, of kind {kind}", "one of plain numbers")
+    _refuse_large(path, 8 * math.prod(shape))
+    return scipy.io.loadmat(path, variable_names=[wanted])[wanted]
 
 
 class _Turned:
@@ -196,9 +208,7 @@ def _csv(path: Path, name: str | None) -> Any:
         skipped = 0
     except ValueError:
         skipped = 1
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that there are no lines: its shape says so
-        return np.loadtxt(path, delimiter=",", skiprows=skipped, ndmin=2, dtype=np.float32)
+    return np.loadtxt(path, delimiter=",", skiprows=skipped, ndmin=2, dtype=np.float32)
 
 
 READERS: dict[str, Callable[[Path, str | None], Any]] = {
@@ -245,7 +255,7 @@ def _grey(path: Path) -> np.ndarray:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of large images, which are refused below
-            with Image.open(path) as image:
+            with Image.open(path, formats=FORMATS) as image:
                 return _numbers(image, path)
     except SettingError:
         raise

@@ -6,12 +6,16 @@ other machines, a token that stands in the address it prints is asked for too, o
 """
 
 import secrets
+import sys
+import traceback
 from dataclasses import dataclass
 from http.cookies import SimpleCookie
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -73,7 +77,8 @@ class Guard:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        send = _with_headers(send)
+        begun: list[bool] = []
+        send = _with_headers(send, begun)
         try:
             headers = Headers(scope=scope)
             self._check_names(scope, headers)
@@ -84,6 +89,13 @@ class Guard:
             await self.app(scope, _limited(receive, headers, _most(scope)), send)
         except Refused as refused:
             await JSONResponse({"error": str(refused)}, refused.status)(scope, receive, send)
+        except ClientDisconnect:
+            return
+        except Exception as error:
+            _tell_where(error)
+            if not begun:
+                answer = JSONResponse({"error": "a mistake of ours, sorry; the lab's terminal says where"}, 500)
+                await answer(scope, receive, send)
 
     def _check_names(self, scope: Scope, headers: Headers) -> None:
         host = headers.get("host", "")
@@ -117,6 +129,13 @@ class Guard:
             raise Refused(403, "open the whole address that `localax lab` has printed, with its token")
 
 
+def _tell_where(error: Exception) -> None:
+    """The place of a mistake of ours, on the error stream; not its words, which may hold a path or what was sent."""
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{Path(place.filename).name}, line {place.lineno}"
+    sys.stderr.write(f"localax: lab: a mistake of ours: {type(error).__name__} in {where}\n")
+
+
 def _name(host: str) -> str:
     """A host without its port."""
     return urlsplit(f"//{host}").hostname or ""
@@ -145,9 +164,10 @@ def _limited(receive: Receive, headers: Headers, most: int) -> Receive:
     return limited
 
 
-def _with_headers(send: Send) -> Send:
+def _with_headers(send: Send, begun: list[bool]) -> Send:
     async def sending(message: Any) -> None:
         if message["type"] == "http.response.start":
+            begun.append(True)
             headers = MutableHeaders(scope=message)
             for name, value in HEADERS.items():
                 headers.setdefault(name, value)

@@ -32,12 +32,12 @@ async def receive_upload(lab: "Lab", request: Request) -> "Job":
     try:
         async with request.form(max_files=FILES, max_fields=8) as form:
             asked = await lab.ask(_kept, form, folder)
+        return lab.start_job(asked, lambda: shutil.rmtree(folder, ignore_errors=True))
     except MultiPartException as error:
         raise HTTPException(422, f"the upload cannot be read: {error.message}") from None
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    return lab.start_job(asked, lambda: shutil.rmtree(folder, ignore_errors=True))
 
 
 def _kept(form: FormData, folder: Path) -> dict[str, Any]:
