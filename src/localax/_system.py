@@ -3,12 +3,14 @@
 import contextlib
 import math
 import os
+import shutil
 import signal
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 OWN_SESSION: dict[str, Any] = {"creationflags": 0x200} if sys.platform == "win32" else {"start_new_session": True}
 """Options of ``subprocess`` for a process that Ctrl-C on the terminal does not reach."""
@@ -71,6 +73,35 @@ def rename(old: Path, new: Path) -> None:
         raise PermissionError(
             error.errno, "in use by another program, which this system does not allow", new
         ) from error
+
+
+@contextlib.contextmanager
+def own_folder(prefix: str) -> Iterator[Path]:
+    """A temporary folder while the block lasts; those that killed processes left under this **prefix** are deleted.
+
+    Whoever lives holds a lock in its folder, which the system lets go of however a process ends. Where there are no
+    such locks, nothing of others is deleted.
+    """
+    for other in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
+        with contextlib.suppress(OSError), (other / _LOCK).open() as file:
+            if other.stat().st_uid == os.getuid() and _locked(file):
+                shutil.rmtree(other, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=prefix) as folder, (Path(folder) / _LOCK).open("w") as file:
+        _locked(file)
+        yield Path(folder)
+
+
+_LOCK = ".lock"
+
+
+def _locked(file: IO[str]) -> bool:
+    """Lock a file until it is closed; False where another has it, or nobody can."""
+    with contextlib.suppress(ImportError, OSError):
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    return False
 
 
 def ignore_interrupts() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import matplotlib
 import numpy as np
 
-from .._disk import StrPath, write_atomically
+from .._disk import StrPath, sweep_forsaken, write_atomically
 from .._progress import Update
 from .._system import ignore_interrupts
 from ..outcome import Figure, Outcome
@@ -35,6 +35,8 @@ def publish(
     guards its start by ``__name__``.
     """
     folder = Path(folder)
+    for place in (folder, folder / "figures"):
+        sweep_forsaken(place)
     named = {figure_name(o, i): figure for o in outcomes for i, figure in enumerate(o.figures)}
     drawn = {
         name: forms for name, figure in named.items() if (forms := _drawn_before(folder / "figures", name, figure))

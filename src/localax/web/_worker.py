@@ -68,8 +68,8 @@ def answer(request: Mapping[str, Any], tell: Tell, inbox: Inbox) -> tuple[str, A
     try:
         work = importlib.import_module(f".{JOBS[request['job']]}", __package__).work
         return "done", work(request, tell, inbox)
-    except SettingError as error:
-        return "failed", str(error)
+    except (SettingError, OSError) as error:  # such as a full disk
+        return "failed", " ".join(str(error).split())
     except Exception as error:
         return "failed", f"a mistake of ours, sorry: {type(error).__name__}: {' '.join(str(error).split())[:300]}"
 
