@@ -102,6 +102,8 @@ def refuse_unwritable(folder: Path) -> None:
     probe = _temporary(folder)
     try:
         probe.write_bytes(bytes(4096))  # a full disk still takes names
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(folder)) from error
     finally:
         probe.unlink(missing_ok=True)
 

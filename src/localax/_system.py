@@ -3,11 +3,13 @@
 import contextlib
 import math
 import os
+import re
 import shutil
 import signal
 import sys
 import tempfile
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -53,6 +55,24 @@ def fast() -> None:
     for name, value in flags.items():
         if os.environ.setdefault(name.upper(), str(value)) == str(value) and "jax" in sys.modules:
             sys.modules["jax"].config.update(name, value)  # it has read the environment before
+
+
+def mend_cache() -> None:
+    """Have what JAX kept compiled, and cannot read, removed, so that it is kept anew; JAX itself warns for ever.
+
+    A killed process, or a full disk, leaves it half-written. To be called in a program that is all ours.
+    """
+    show = warnings.showwarning
+
+    def mend(message: Warning | str, *rest: Any, **named: Any) -> None:
+        found = re.match(r"Error reading persistent compilation cache entry for '([\w-]+)'", str(message))
+        if found is None:
+            show(message, *rest, **named)
+            return
+        for path in Path(os.environ.get("JAX_COMPILATION_CACHE_DIR", "")).glob(f"{found[1]}-*-cache"):
+            path.unlink(missing_ok=True)
+
+    warnings.showwarning = mend
 
 
 def sync_folder(folder: Path) -> None:
@@ -107,6 +127,15 @@ def _locked(file: IO[str]) -> bool:
 def ignore_interrupts() -> None:
     """Leave Ctrl-C to the parent, which ends this process when all is said."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def end_with_parent() -> None:
+    """Leave Ctrl-C to the parent of this process of a pool, and end when it does: a pool's own waits for ever."""
+    import multiprocessing  # which takes 25 ms
+
+    ignore_interrupts()
+    if (parent := multiprocessing.parent_process()) is not None:
+        threading.Thread(target=lambda: (parent.join(), os._exit(1)), daemon=True).start()
 
 
 @contextlib.contextmanager

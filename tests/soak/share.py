@@ -1,6 +1,7 @@
 """How much of a soak is asked for, and what it says on its way."""
 
 import argparse
+import signal
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ class Share:
 
 def share(about: str | None, rows: Iterable[str]) -> Share:
     """What the command line of a soak asks for."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that nothing is left running
     words = argparse.ArgumentParser(description=about)
     words.add_argument("--share", type=float, default=1.0, help="of the whole; at least one of each is done")
     words.add_argument("rows", nargs="*", default=list(rows), help=f"some of: {', '.join(rows)}")

@@ -12,7 +12,7 @@ import numpy as np
 
 from .._disk import StrPath, sweep_forsaken, write_atomically
 from .._progress import Update
-from .._system import ignore_interrupts
+from .._system import end_with_parent
 from ..outcome import Figure, Outcome
 from ._about import About
 from ._data import as_csv, as_npz
@@ -78,12 +78,12 @@ def _keep(folder: Path, name: str, figure: Figure, forms: dict[str, bytes]) -> N
 
 @contextmanager
 def _mapping(workers: int) -> Iterator[Callable]:
-    """``map``, or the same by several processes; Ctrl-C is for the parent, which ends them."""
+    """``map``, or the same by several processes, which end with this one, however it ends."""
     if workers < 2:
         yield map
         return
     start = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(workers, mp_context=start, initializer=ignore_interrupts)
+    pool = ProcessPoolExecutor(workers, mp_context=start, initializer=end_with_parent)
     try:
         yield pool.map
     finally:

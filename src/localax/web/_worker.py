@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from .._errors import SettingError
-from .._system import ignore_interrupts, resident
+from .._system import ignore_interrupts, mend_cache, resident
 from ._numbers import json_line
 
 JOBS = {"train": "_live", "theory": "_theory", "predict": "_uploads", "reproduce": "_reports"}
@@ -48,6 +48,7 @@ class Inbox:
 def main() -> None:
     """Serve requests for ever."""
     ignore_interrupts()  # Ctrl-C is for the server, which ends its processes
+    mend_cache()
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what libraries print must not be taken for messages
 
