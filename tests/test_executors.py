@@ -12,8 +12,10 @@ from types import SimpleNamespace
 
 import psutil
 import pytest
+import typer
 
 from localax import cli, runner
+from localax._commands._troubles import tell_failures
 from localax._errors import SettingError
 from localax.runner import Dask, Processes, ThisProcess, _dask, _executors
 from localax.store import Store
@@ -204,6 +206,15 @@ def test_what_can_be_mended_is_not_tried_again():
     assert waiting == []
     assert failed["unit 2"] == "not begun, as nothing can be stored: E: no"
     assert len(seen) == 3
+
+
+@pytest.mark.parametrize(("why", "code"), [("mend", 2), ("full", 2), ("again", 3)])
+def test_a_full_disk_is_no_mistake_of_ours(why, code, capsys):
+    _, failed, _ = settled(*3 * [{**ERROR, "why": why}] if why == "again" else [{**ERROR, "why": why}])
+    with pytest.raises(typer.Exit) as end:
+        tell_failures({name: name for name in failed}, failed)
+    assert end.value.exit_code == code
+    assert "Traceback" not in capsys.readouterr().err
 
 
 def test_what_went_wrong_is_told_apart():

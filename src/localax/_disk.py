@@ -101,11 +101,12 @@ def refuse_unwritable(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     probe = _temporary(folder)
     try:
-        probe.write_bytes(bytes(4096))  # a full disk still takes names
+        probe.write_bytes(b"0")  # a full disk still takes names
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(folder)) from error
     finally:
-        probe.unlink(missing_ok=True)
+        with suppress(OSError):
+            probe.unlink()
 
 
 HOUR = 3600.0

@@ -10,7 +10,7 @@ from typing import Any
 
 import psutil
 
-PATIENCE = 300.0
+PATIENCE = 900.0
 """Seconds, on a machine that does much else beside."""
 
 
