@@ -36,12 +36,14 @@ system:
 	  [ -z "$$missing" ] || { apt-get update -qq && apt-get install -y -qq $(PACKAGES); } >/dev/null 2>&1 \
 	  || echo "cannot install $(PACKAGES)"
 
-# Kill what runs units, and sweeps, at twenty moments each, and compare what comes out bit by bit; some half an hour.
+# Kill every command at twenty moments and compare what comes out bit by bit; full disks, crowds on one store; hours.
+# SHARE=0.1 does a tenth.
+SHARE ?= 1
 soak: .venv/.have-test
-	$(BIN)/python tests/soak/kills.py
-	PYTHONPATH=tests $(BIN)/python tests/soak/sweeps.py
-	$(BIN)/python tests/soak/large_file.py
-	$(BIN)/python tests/soak/versions.py
+	PYTHONPATH=tests $(BIN)/python -m soak.kills --share $(SHARE)
+	PYTHONPATH=tests $(BIN)/python -m soak.stores --share $(SHARE)
+	PYTHONPATH=tests $(BIN)/python -m soak.large_file
+	PYTHONPATH=tests $(BIN)/python -m soak.versions
 
 check: .venv/.have-check .venv/.have-test
 	$(BIN)/ruff check .

@@ -12,18 +12,21 @@ from types import SimpleNamespace
 
 import psutil
 import pytest
+import typer
 
 from localax import cli, runner
+from localax._commands._troubles import tell_failures
 from localax._errors import SettingError
 from localax.runner import Dask, Processes, ThisProcess, _dask, _executors
 from localax.store import Store
 from slurm.slurm import NoSlurm, slurm
-from soak import kills
+from soak import processes
+from soak import units as soak_units
 
 
 @pytest.fixture(scope="module")
 def units():
-    return kills.small_units()
+    return soak_units.small_units()
 
 
 @pytest.fixture(scope="module")
@@ -31,13 +34,13 @@ def truth(units, tmp_path_factory):
     """What comes out where nothing happens."""
     store = Store(tmp_path_factory.mktemp("truth"))
     assert ThisProcess().run(units, store, lambda *_: None) == {}
-    return kills.digests(store, units)
+    return soak_units.digests(store, units)
 
 
 @pytest.fixture(scope="module")
 def cluster():
     """A Dask cluster of two workers: its address and its processes."""
-    before = {one.pid for one in kills.family(psutil.Process().pid)}
+    before = {one.pid for one in processes.family(psutil.Process().pid)}
     with _dask._started({"kind": "local", "workers": 2}) as address:
         (process,) = [one for one in psutil.Process().children() if one.pid not in before]
         yield SimpleNamespace(address=address, pid=process.pid)
@@ -57,8 +60,8 @@ def test_every_executor_gives_the_same_bits_and_leaves_no_worker(units, truth, c
     for name, executor in {"processes": Processes(2), "dask": Dask(cluster.address)}.items():
         store = Store(tmp_path / name)
         assert executor.run(units, store, lambda unit, f: seen.append((unit.name, f))) == {}
-        assert kills.digests(store, units) == truth
-    kills.until(lambda: not kills.localax_workers(kills.family(psutil.Process().pid)))
+        assert soak_units.digests(store, units) == truth
+    processes.until(lambda: not processes.localax_workers(processes.family(psutil.Process().pid)))
     assert sorted(name for name, f in seen if f == 1) == sorted(2 * [unit.name for unit in units])
     assert all(0 <= f <= _executors.ALMOST or f == 1 for _, f in seen)
 
@@ -71,9 +74,9 @@ def connections(process: psutil.Process) -> list:
 
 
 def test_a_cluster_of_our_own_listens_on_loopback_alone(cluster):
-    processes = kills.family(cluster.pid)
-    kills.until(lambda: len(kills.dask_workers(kills.family(cluster.pid))) == 2)
-    listening = [one for process in processes for one in connections(process) if one.status == psutil.CONN_LISTEN]
+    found = processes.family(cluster.pid)
+    processes.until(lambda: len(processes.dask_workers(processes.family(cluster.pid))) == 2)
+    listening = [one for process in found for one in connections(process) if one.status == psutil.CONN_LISTEN]
     assert len(listening) >= 4  # scheduler, its page, two workers
     assert {one.laddr.ip for one in listening} == {"127.0.0.1"}
 
@@ -82,37 +85,33 @@ def test_a_cluster_of_our_own_listens_on_loopback_alone(cluster):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("victims", [kills.dask_workers, kills.localax_workers])
+@pytest.mark.parametrize("victims", [processes.dask_workers, processes.localax_workers])
 def test_a_killed_worker_is_replaced_and_its_unit_done_by_another(victims, cluster, units, truth, store):
     killed = []
 
     def watch(_, fraction):
         if fraction == 1 and not killed:
-            killed.extend(victims(kills.family(cluster.pid))[:1])
-            kills.kill(killed)
+            killed.extend(victims(processes.family(cluster.pid))[:1])
+            processes.kill(killed)
 
     assert Dask(cluster.address).run(units, store, watch) == {}
     assert len(killed) == 1
-    assert kills.digests(store, units) == truth
+    assert soak_units.digests(store, units) == truth
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("victim", ["Ctrl-C", "the client", "everything"])
-def test_what_is_finished_outlives_the_client(victim, units, truth, store):
-    with kills.client(store, workers=1) as process:
-        kills.until(lambda: kills.stored(store, units) or process.poll() is not None)
-        before, kept = kills.family(process.pid), kills.stored(store, units)
-        if victim == "Ctrl-C":
-            process.send_signal(signal.SIGINT)
-        else:
-            kills.kill(kills.VICTIMS[victim](process.pid))
-        _, said = process.communicate(timeout=kills.PATIENCE)
-    assert ("KeyboardInterrupt" in said) == (victim == "Ctrl-C")
-    kills.until(lambda: kills.gone(before))
+def test_what_is_finished_outlives_ctrl_c(units, truth, store):
+    with soak_units.client(store, workers=1) as process:
+        processes.until(lambda: soak_units.stored(store, units) or process.poll() is not None)
+        before, kept = processes.family(process.pid), soak_units.stored(store, units)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=processes.PATIENCE)
+    assert "KeyboardInterrupt" in said
+    processes.until(lambda: processes.gone(before))
     results = runner.run_or_load(units, store, ThisProcess())
     assert results.loaded >= kept
     assert kept
-    assert kills.digests(store, units) == truth
+    assert soak_units.digests(store, units) == truth
 
 
 def test_a_lost_scheduler_is_told_in_one_line(units, store):
@@ -144,7 +143,7 @@ def test_a_full_disk_keeps_what_is_finished_and_begins_nothing_more(units, truth
     assert all(text == "not begun, as nothing can be stored: OSError: [Errno 27] File too large" for text in rest)
     results = runner.run_or_load(units, store, ThisProcess())
     assert results.loaded == {unit.name for unit in units[:2]}
-    assert kills.digests(store, units) == truth
+    assert soak_units.digests(store, units) == truth
 
 
 # What is done about failures ------------------------------------------------------------------------------------------
@@ -207,6 +206,15 @@ def test_what_can_be_mended_is_not_tried_again():
     assert waiting == []
     assert failed["unit 2"] == "not begun, as nothing can be stored: E: no"
     assert len(seen) == 3
+
+
+@pytest.mark.parametrize(("why", "code"), [("mend", 2), ("full", 2), ("again", 3)])
+def test_a_full_disk_is_no_mistake_of_ours(why, code, capsys):
+    _, failed, _ = settled(*3 * [{**ERROR, "why": why}] if why == "again" else [{**ERROR, "why": why}])
+    with pytest.raises(typer.Exit) as end:
+        tell_failures({name: name for name in failed}, failed)
+    assert end.value.exit_code == code
+    assert "Traceback" not in capsys.readouterr().err
 
 
 def test_what_went_wrong_is_told_apart():
@@ -310,5 +318,5 @@ def test_units_on_a_real_slurm(units, truth, store, tmp_path, monkeypatch):
         assert runner.run_or_load(units, store, executor).failed == {}
     finally:
         running.__exit__(None, None, None)
-    assert kills.digests(store, units) == truth
+    assert soak_units.digests(store, units) == truth
     assert list(tmp_path.glob("*.out"))  # a job of SLURM did it

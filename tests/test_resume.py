@@ -16,6 +16,7 @@ import optax
 import pytest
 
 import localax as lx
+from localax._disk import pack, unpack
 from localax._errors import SettingError
 from localax.networks import SingleReLU, SoftCommittee, Xavier
 from localax.stimuli import NLGP, Kur
@@ -306,11 +307,26 @@ def test_bytes_written_grow_with_the_length_of_a_run(tmp_path, monkeypatch):
 
 def test_a_chunk_that_a_crash_left_behind_does_not_count(plain, halfway, tmp_path):
     run(save_every=7, checkpoint=Checkpoint(tmp_path / "whole", every=0))
-    shutil.copy(tmp_path / "whole" / "records-2.npz", halfway / "records-1.npz")  # which no state names
+    shutil.copy(sorted((tmp_path / "whole").glob("records-*"))[-1], halfway)  # which no state names
     whole = run(save_every=7, checkpoint=halfway)
     assert np.array_equal(whole.weights, plain.weights[:, [*range(0, 60, 7), 60]])
     (halfway / "state.npz").unlink()  # as if killed before the first state
     assert np.array_equal(run(save_every=7, checkpoint=halfway).weights, whole.weights)
+
+
+def test_two_processes_that_do_one_run_do_not_mix_their_records(plain, halfway, tmp_path, monkeypatch):
+    monkeypatch.setattr(_train, "_next_reach", lambda *_: 11)  # of another pace, and so with other chunks
+    other = begun(tmp_path / "other", checkpoint=Checkpoint(tmp_path / "other", every=0))
+    for file in other.glob("records-*"):
+        shutil.copy(file, halfway)
+    whole = run(save_every=7, checkpoint=halfway)
+    assert np.array_equal(whole.weights, plain.weights[:, [*range(0, 60, 7), 60]])
+
+
+def test_a_checkpoint_of_an_older_format_is_refused_in_one_line(halfway):
+    arrays, meta = unpack(halfway / "state.npz", kind=_checkpoint.KIND, version=_checkpoint.VERSION)
+    (halfway / "state.npz").write_bytes(pack(arrays, meta, kind=_checkpoint.KIND, version=1))
+    assert "format 1 of 'localax training checkpoint' is not known to this Localax, which reads 2" in refused(halfway)
 
 
 @pytest.mark.parametrize(
@@ -384,13 +400,18 @@ def test_float64_switched_on_is_another_run(halfway, x64):
         run(save_every=7, checkpoint=halfway)
 
 
-FILES = pytest.mark.parametrize("name", ["state.npz", "records-0.npz"])
+def records(folder):
+    """The first chunk of records."""
+    return next(folder.glob("records-0-*.npz"))
+
+
+FILES = pytest.mark.parametrize("which", [lambda folder: folder / "state.npz", records])
 
 
 @FILES
 @pytest.mark.parametrize("share", [0.0, 0.5, 0.999])
-def test_a_truncated_checkpoint_is_refused_by_name(halfway, name, share):
-    file = halfway / name
+def test_a_truncated_checkpoint_is_refused_by_name(halfway, which, share):
+    file = which(halfway)
     file.write_bytes(file.read_bytes()[: int(share * file.stat().st_size)])
     with pytest.raises(SettingError, match="cut short") as caught:
         run(save_every=7, checkpoint=halfway)
@@ -399,13 +420,14 @@ def test_a_truncated_checkpoint_is_refused_by_name(halfway, name, share):
 
 @FILES
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
-def test_an_altered_checkpoint_is_refused_by_name(halfway, name, share):
-    data = bytearray((halfway / name).read_bytes())
+def test_an_altered_checkpoint_is_refused_by_name(halfway, which, share):
+    file = which(halfway)
+    data = bytearray(file.read_bytes())
     data[int(share * len(data))] ^= 1
-    (halfway / name).write_bytes(bytes(data))
+    file.write_bytes(bytes(data))
     with pytest.raises(SettingError, match="altered") as caught:
         run(save_every=7, checkpoint=halfway)
-    assert str(halfway / name) in str(caught.value)
+    assert str(file) in str(caught.value)
 
 
 def refused(path):
@@ -417,14 +439,15 @@ def refused(path):
 
 def test_records_that_are_missing_or_of_another_run_are_refused_by_name(halfway, tmp_path):
     other = begun(tmp_path / "other", rate=0.1)
-    shutil.copy(other / "records-0.npz", halfway)
-    assert f"{halfway / 'records-0.npz'}: of another run" in refused(halfway)
-    (halfway / "records-0.npz").unlink()
-    assert f"{halfway / 'records-0.npz'}: missing" in refused(halfway)
+    file = records(halfway)
+    shutil.copy(records(other), file)
+    assert f"{file}: of another run" in refused(halfway)
+    file.unlink()
+    assert f"{file}: missing" in refused(halfway)
 
 
 def test_what_is_no_checkpoint_is_left_alone(halfway, tmp_path):
-    shutil.copy(halfway / "records-0.npz", halfway / "state.npz")
+    shutil.copy(records(halfway), halfway / "state.npz")
     assert f"{halfway / 'state.npz'}: must hold a file of kind" in refused(halfway)
     for path in (tmp_path / "file", tmp_path / "folder" / "notes.txt"):
         path.parent.mkdir(exist_ok=True)
@@ -441,9 +464,7 @@ import os, signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background of a shell inherits "ignore"
 import localax as lx
 import localax.networks, localax.stimuli
-from localax.training import Checkpoint, SaveAt, _train
-
-_train.CALL_SECONDS = 0.02  # many calls, and so many moments to be killed at
+from localax.training import Checkpoint, SaveAt
 
 
 def run(name, steps, folder):
@@ -452,7 +473,7 @@ def run(name, steps, folder):
     saveat = SaveAt(997, probe=200, record=("loss", "gates"))
     done = lx.train(
         task, lx.networks.TwoLayer(3, "tanh"), steps=int(steps), batch=200, rate=0.01, seeds=2, progress=False,
-        saveat=saveat, checkpoint=checkpoint,
+        saveat=saveat, checkpoint=checkpoint, pace=0.02,  # many calls, and so many moments to be killed at
     )
     done.save(f"{folder}/{name}.npz")
     print(done.status[0], flush=True)

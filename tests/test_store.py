@@ -14,8 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from localax._disk import refuse_unwritable, untouched
 from localax._errors import SettingError
-from localax.store import Store, _run, identity_hash
+from localax.store import Store, _run, _store, identity_hash
 from localax.trajectory import Trajectory
 
 IDENTITY = {"rate": 0.1}
@@ -217,7 +218,7 @@ def test_listing_passes_over_what_is_damaged(store: Store, how: str) -> None:
 def test_a_run_of_an_older_format_is_refused_in_one_line(store: Store) -> None:
     name = store.save(IDENTITY, example()).name
     damage(store, name, '{"format": 1}')
-    with pytest.raises(SettingError, match="has format 1, this Localax reads 2; run it again"):
+    with pytest.raises(SettingError, match=r"has format 1, written by Localax .*; this one reads 2: run it again"):
         store.load(name)
 
 
@@ -284,6 +285,37 @@ def test_leftovers_are_found_once_they_are_old(store: Store) -> None:
         store.discard(path)
     assert store.leftovers(seconds=-1) == []
     assert value(store, name) == 0
+
+
+LEFT = {
+    "a writer of the index": ".0123456789abcdef.tmp",
+    "a writer of a file": "NAME/.0123456789abcdef.tmp",
+    "one that had marked its result": "NAME/scratch/checkpoint/state.npz",
+    "one that drew a result replaced since": "NAME/evolution-01234567.png",
+    "one that removed a result": "0123456789abcdef.01234567.removed/run.json",
+}
+
+
+@pytest.mark.parametrize("who", LEFT)
+def test_what_a_killed_process_leaves_is_swept(store: Store, who: str) -> None:
+    """Each file is what is there after a kill between two lines of the store."""
+    name = store.save(IDENTITY, example()).name
+    before = sorted(store.root.rglob("*"))
+    own = store.root / name / f"evolution-{Path(store.find(name).files['trajectory.npz']).stem[-8:]}.png"
+    notes = store.root / name / "notes-of-mine.txt"
+    for path in (own, notes, store.root / LEFT[who].replace("NAME", name)):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"x")
+    assert store.leftovers() == []
+    for path in store.leftovers(seconds=-1):
+        store.discard(path)
+    assert sorted(store.root.rglob("*")) == sorted([*before, own, notes])
+
+
+def test_a_result_that_another_version_marked_is_no_leftover(store: Store) -> None:
+    name = store.save(IDENTITY, example()).name
+    damage(store, name, '{"format": 1}')
+    assert store.leftovers(seconds=-1) == []
 
 
 def test_old_runs_are_found_by_age(store: Store) -> None:
@@ -369,6 +401,48 @@ def test_a_result_replaced_while_one_looks_is_read_anew(store: Store, monkeypatc
     assert store.find(name).name == name
     assert calls[-1] != calls[0]
     assert value(store, name) == 8
+
+
+@pytest.mark.parametrize("moment", ["trajectory", "run.json"])
+def test_a_result_removed_while_it_is_written_is_written_whole(
+    store: Store, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    """Somebody removes the folder before a file takes its name."""
+    store.save(IDENTITY, example(1))
+    replace, left = os.replace, [1]
+
+    def disturbed(old: Path, new: Path) -> None:
+        if Path(new).name.startswith(moment) and left and left.pop():
+            store.remove(identity_hash(IDENTITY))
+        replace(old, new)
+
+    monkeypatch.setattr(os, "replace", disturbed)
+    name = store.save(IDENTITY, example(2), replace=True).name
+    assert value(store, name) == 2
+    assert [path.name for path in store.root.iterdir()] == [name]
+
+
+def test_what_another_process_takes_away_meanwhile_is_no_error(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = store.save(IDENTITY, example()).name
+    (store.root / name / ".0.tmp").write_bytes(b"x")
+    monkeypatch.setattr(Store, "marked", lambda *_: True)
+    assert store.set_aside("0" * 16) is None
+    monkeypatch.setattr(_store, "untouched", lambda path, _: (path.unlink(), untouched(path, -1))[1])
+    assert store.leftovers(seconds=-1) == []
+
+
+def test_two_may_ask_at_once_whether_a_folder_can_be_written(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    unlink, asked = Path.unlink, []
+
+    def meanwhile(path: Path, **how: bool) -> None:
+        if not asked:
+            asked.append(path)
+            refuse_unwritable(store.root)
+        unlink(path, **how)
+
+    monkeypatch.setattr(Path, "unlink", meanwhile)
+    refuse_unwritable(store.root)
+    assert [*store.root.iterdir()] == []
 
 
 def test_a_killed_writer_leaves_the_old_run(store: Store) -> None:

@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import random
 import resource
 import shutil
 
@@ -19,7 +18,8 @@ from localax.runner._sweep._design import read_design
 from localax.runner._sweep._plan import BYTES, NETWORKS, PARTS, plan_sweep
 from localax.store import Store
 from localax.theory import steady
-from soak import sweeps
+from soak.kills import SWEEP
+from soak.processes import finished, python
 
 RING = {"kind": "NLGP", "size": 24, "lengthscale": [1, 3]}
 TRAIN = {"steps": 4, "batch": 8, "save_every": 2, "probe": 8, "record": ["loss"], "seeds": 2, "stimulus": RING}
@@ -459,25 +459,15 @@ def test_the_command_runs_draws_and_tells_what_failed(tmp_path, localax):
     assert said.count("\n") == 1
 
 
-@pytest.fixture(scope="module")
-def quiet(tmp_path_factory):
-    """The bytes of a sweep that nobody disturbs."""
-    return sweeps.quiet(tmp_path_factory.mktemp("quiet"))
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("on", ["processes", "dask"])
-def test_a_command_that_is_killed_goes_on_and_ends_with_the_same_bytes(on, tmp_path, quiet):
-    draw = random.Random(0)
-    victim = {"processes": "its group", "dask": "everything"}[on]
-    sweeps.kill_at_a_moment(tmp_path, on, victim, draw.randrange(1, 6), draw.uniform(0, 0.5), quiet, workers=1)
-
-
-@pytest.mark.slow
-def test_two_commands_on_one_store_end_with_the_same_bytes(tmp_path, quiet):
-    started = [sweeps.command(tmp_path, out=out, workers=1) for out in ("one", "other")]
-    assert [code for code, _ in map(sweeps.finished, started)] == [0, 0]
-    assert {(tmp_path / out / "sweep.nc").read_bytes() for out in ("one", "other")} == {quiet}
+def test_two_commands_on_one_store_end_with_the_same_bytes(tmp_path):
+    (tmp_path / "sweep.toml").write_text(SWEEP)
+    words = ["-m", "localax", "sweep", "sweep.toml", "--store", "store", "--out"]
+    started = [python(tmp_path, *words, out) for out in ("one", "other")]
+    assert [code for code, _ in map(finished, started)] == [0, 0]
+    quiet = runner.run_sweep(runner.sweep_plan(tmp_path / "sweep.toml"), on=ThisProcess(), out=tmp_path, progress=False)
+    assert len(quiet.plan.units) == 6
+    assert {(tmp_path / out / "sweep.nc").read_bytes() for out in ("one", "other")} == {quiet.path.read_bytes()}
     assert Store(tmp_path / "store").scan().foreign == ()
 
 

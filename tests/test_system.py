@@ -114,3 +114,63 @@ def test_what_the_environment_says_stands(tmp_path):
     assert kept(f"import localax; localax.fast(); {COMPILE}", tmp_path, JAX_COMPILATION_CACHE_DIR=str(other))
     assert list(other.iterdir())
     assert not (tmp_path / "localax").exists()
+
+
+def test_what_was_half_kept_is_kept_anew_without_a_word(tmp_path, capfd):
+    mend = "import localax._system as s; s.fast(); s.mend_cache()"
+    flags = {"JAX_COMPILATION_CACHE_DIR": str(tmp_path), "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
+    whole = {name: (tmp_path / name).stat().st_size for name in kept(f"{mend}; {COMPILE}", tmp_path, **flags)}
+    assert whole
+    for name in whole:
+        os.truncate(tmp_path / name, 10)
+    kept(f"{mend}; {COMPILE}", tmp_path, **flags)
+    assert capfd.readouterr().err == ""
+    assert {name: (tmp_path / name).stat().st_size > 10 for name in whole} == dict.fromkeys(whole, True)
+
+
+OWN_FOLDER = """
+import sys
+from localax._system import own_folder
+with own_folder("mine-") as folder:
+    print(folder, flush=True)
+    sys.stdin.readline()
+"""
+
+
+def test_a_temporary_folder_outlives_its_process_only_until_the_next_one(tmp_path):
+    def started():
+        environment = {**os.environ, "TMPDIR": str(tmp_path)}
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "env": environment}
+        process = subprocess.Popen([sys.executable, "-c", OWN_FOLDER], **pipes)
+        return process, Path(process.stdout.readline().strip())
+
+    (tmp_path / "mine-too").mkdir()  # of somebody who holds no lock
+    (first, killed), (second, living) = started(), started()
+    first.kill()
+    first.communicate()
+    assert killed.exists()
+    third, _ = started()
+    assert (killed.exists(), living.exists()) == (False, True)
+    for process in (second, third):
+        process.communicate("\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["mine-too"]
+
+
+POOL = """
+import multiprocessing, os, time
+from concurrent.futures import ProcessPoolExecutor
+from localax._system import end_with_parent
+if __name__ == "__main__":
+    pool = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), end_with_parent)
+    pool.submit(time.sleep, 0).result()
+    print("ready", flush=True)
+    time.sleep(600)
+"""
+
+
+def test_what_draws_ends_with_whoever_asked_even_if_that_is_killed(tmp_path):
+    (tmp_path / "pool.py").write_text(POOL)
+    process = subprocess.Popen([sys.executable, str(tmp_path / "pool.py")], stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "ready\n"
+    process.kill()
+    assert process.communicate(timeout=60) == ("", None)  # the pool holds the other end of this stream

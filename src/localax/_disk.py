@@ -17,9 +17,10 @@ import os
 import platform
 import re
 import secrets
+import time
 import zipfile
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -70,19 +71,65 @@ def _text_key(key: Any, where: str) -> str:
 
 def write_atomically(path: StrPath, data: bytes) -> Path:
     """Write a file so that at every moment, even in a power cut, its name means the old bytes or the new."""
+    with replacing(path) as temporary, temporary.open("xb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    return Path(path)
+
+
+@contextmanager
+def replacing(path: StrPath) -> Iterator[Path]:
+    """A file to write that takes the place of **path** at one stroke when the block ends; gone where that fails."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.parent / f".{secrets.token_hex(8)}.tmp"
+    temporary = _temporary(path.parent)
     try:
-        with temporary.open("xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
+        yield temporary
         rename(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
     sync_folder(path.parent)
-    return path
+
+
+def _temporary(folder: Path) -> Path:
+    return folder / f".{secrets.token_hex(8)}.tmp"
+
+
+def refuse_unwritable(folder: Path) -> None:
+    """Find out before hours of work, by an OSError, that nothing could be kept in a **folder**; it is made."""
+    folder.mkdir(parents=True, exist_ok=True)
+    probe = _temporary(folder)
+    try:
+        probe.write_bytes(b"0")  # a full disk still takes names
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(folder)) from error
+    finally:
+        with suppress(OSError):
+            probe.unlink()
+
+
+HOUR = 3600.0
+"""Seconds after which nobody is at a temporary file any more."""
+
+
+def forsaken(folder: Path, seconds: float | int = HOUR) -> list[Path]:
+    """The temporary files that killed writers left in a **folder**, once they have not changed for so many seconds."""
+    return [path for path in folder.glob(".*.tmp") if untouched(path, seconds)]
+
+
+def untouched(path: Path, seconds: float | int = HOUR) -> bool:
+    """Whether nothing at **path** has changed for so many seconds; what is gone is not there to be untouched."""
+    with suppress(FileNotFoundError):
+        inside = [file for file in path.rglob("*") if file.is_file()] if not path.is_symlink() else []
+        return max(file.lstat().st_mtime for file in (path, *inside)) < time.time() - seconds
+    return False
+
+
+def sweep_forsaken(folder: Path) -> None:
+    """Delete what killed writers left in a **folder**."""
+    for path in forsaken(folder):
+        path.unlink(missing_ok=True)
 
 
 # The format -------------------------------------------------------------------------------------------------

@@ -3,12 +3,16 @@
 import contextlib
 import math
 import os
+import re
+import shutil
 import signal
 import sys
+import tempfile
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 OWN_SESSION: dict[str, Any] = {"creationflags": 0x200} if sys.platform == "win32" else {"start_new_session": True}
 """Options of ``subprocess`` for a process that Ctrl-C on the terminal does not reach."""
@@ -53,6 +57,24 @@ def fast() -> None:
             sys.modules["jax"].config.update(name, value)  # it has read the environment before
 
 
+def mend_cache() -> None:
+    """Have what JAX kept compiled, and cannot read, removed, so that it is kept anew; JAX itself warns for ever.
+
+    A killed process, or a full disk, leaves it half-written. To be called in a program that is all ours.
+    """
+    show = warnings.showwarning
+
+    def mend(message: Warning | str, *rest: Any, **named: Any) -> None:
+        found = re.match(r"Error reading persistent compilation cache entry for '([\w-]+)'", str(message))
+        if found is None:
+            show(message, *rest, **named)
+            return
+        for path in Path(os.environ.get("JAX_COMPILATION_CACHE_DIR", "")).glob(f"{found[1]}-*-cache"):
+            path.unlink(missing_ok=True)
+
+    warnings.showwarning = mend
+
+
 def sync_folder(folder: Path) -> None:
     """Make renames inside a folder survive a power cut, where the system can."""
     with contextlib.suppress(OSError):  # some systems and network disks cannot open or sync a folder
@@ -73,9 +95,47 @@ def rename(old: Path, new: Path) -> None:
         ) from error
 
 
+@contextlib.contextmanager
+def own_folder(prefix: str) -> Iterator[Path]:
+    """A temporary folder while the block lasts; those that killed processes left under this **prefix** are deleted.
+
+    Whoever lives holds a lock in its folder, which the system lets go of however a process ends. Where there are no
+    such locks, nothing of others is deleted.
+    """
+    for other in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
+        with contextlib.suppress(OSError), (other / _LOCK).open() as file:
+            if other.stat().st_uid == os.getuid() and _locked(file):
+                shutil.rmtree(other, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=prefix) as folder, (Path(folder) / _LOCK).open("w") as file:
+        _locked(file)
+        yield Path(folder)
+
+
+_LOCK = ".lock"
+
+
+def _locked(file: IO[str]) -> bool:
+    """Lock a file until it is closed; False where another has it, or nobody can."""
+    with contextlib.suppress(ImportError, OSError):
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    return False
+
+
 def ignore_interrupts() -> None:
     """Leave Ctrl-C to the parent, which ends this process when all is said."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def end_with_parent() -> None:
+    """Leave Ctrl-C to the parent of this process of a pool, and end when it does: a pool's own waits for ever."""
+    import multiprocessing  # which takes 25 ms
+
+    ignore_interrupts()
+    if (parent := multiprocessing.parent_process()) is not None:
+        threading.Thread(target=lambda: (parent.join(), os._exit(1)), daemon=True).start()
 
 
 @contextlib.contextmanager

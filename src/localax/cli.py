@@ -9,7 +9,7 @@ import typer
 
 from . import __version__, _commands
 from ._errors import SettingError
-from ._system import fast
+from ._system import fast, mend_cache
 
 app = typer.Typer(
     name="localax",
@@ -41,6 +41,7 @@ def main() -> None:
     interrupted.
     """
     fast()
+    mend_cache()
     try:
         code = app(sys.argv[1:] or ["--help"], prog_name="localax", standalone_mode=False)
         if code == 130:  # how typer ends on Ctrl-C

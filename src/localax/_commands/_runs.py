@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -98,6 +99,7 @@ def _show(store: Any, name: str, as_json: bool) -> None:
 def _load(store: Any, name: str, out: Path | None) -> None:
     """Write the trajectory of a stored training run to a file of its own."""
     from .. import runner
+    from .._disk import replacing
 
     if out is None or out.suffix not in (".npz", ".nc", ".csv"):
         raise setting_error("runs load", "--out", str(out), "a file that ends in .npz, .nc or .csv")
@@ -105,7 +107,8 @@ def _load(store: Any, name: str, out: Path | None) -> None:
     if out.suffix == ".npz":
         trajectory.save(out)
     elif out.suffix == ".nc":
-        trajectory.to_xarray().to_netcdf(out)
+        with replacing(out) as temporary:
+            trajectory.to_xarray().to_netcdf(temporary)
     else:
         runner.write_table(trajectory.to_xarray(), out)
     print(f"written {out}")
@@ -127,7 +130,8 @@ def _prune(store: Any, days: float | None, dry_run: bool) -> None:
     for name, reason in gone.items():
         print(f"{name:<17} {reason}")
         if not dry_run:
-            store.remove(name)
+            with suppress(SettingError):  # another may have removed it meanwhile
+                store.remove(name)
     for path in store.leftovers():
         print(f"{path.relative_to(store.root)!s:<17} left by a writer that was killed")
         if not dry_run:

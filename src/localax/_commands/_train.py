@@ -1,5 +1,6 @@
 """``localax train``: a network is trained, kept and shown."""
 
+import contextlib
 import dataclasses
 import importlib
 import sys
@@ -54,7 +55,7 @@ def _train(unit: Any, folder: Path | None, fresh: bool, as_json: bool) -> None:
         if (begun := unit.reached(store)) and not as_json:
             print(f"going on from step {begun}", file=sys.stderr)
         # What draws takes half a second to load, and can do so while XLA compiles.
-        threading.Thread(target=importlib.import_module, args=("localax.report",)).start()
+        threading.Thread(target=_load_what_draws).start()
     rows = _LiveTable(unit.plan, quiet=as_json)
     with progress_bar(unit.title, show=not as_json, steps=unit.settings.steps) as update:
         unit = dataclasses.replace(unit, follow=rows.watch)
@@ -69,6 +70,11 @@ def _train(unit: Any, folder: Path | None, fresh: bool, as_json: bool) -> None:
     report_run(trajectory, store, unit.name, unit.name in results.loaded, as_json)
     if any(status.startswith("diverged") for status in trajectory.status):
         raise typer.Exit(1)
+
+
+def _load_what_draws() -> None:
+    with contextlib.suppress(RuntimeError):  # a command that ends at once takes no more modules in
+        importlib.import_module("localax.report")
 
 
 class _LiveTable:

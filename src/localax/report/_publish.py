@@ -10,9 +10,9 @@ from pathlib import Path
 import matplotlib
 import numpy as np
 
-from .._disk import StrPath, write_atomically
+from .._disk import StrPath, sweep_forsaken, write_atomically
 from .._progress import Update
-from .._system import ignore_interrupts
+from .._system import end_with_parent
 from ..outcome import Figure, Outcome
 from ._about import About
 from ._data import as_csv, as_npz
@@ -35,6 +35,8 @@ def publish(
     guards its start by ``__name__``.
     """
     folder = Path(folder)
+    for place in (folder, folder / "figures"):
+        sweep_forsaken(place)
     named = {figure_name(o, i): figure for o in outcomes for i, figure in enumerate(o.figures)}
     drawn = {
         name: forms for name, figure in named.items() if (forms := _drawn_before(folder / "figures", name, figure))
@@ -76,12 +78,12 @@ def _keep(folder: Path, name: str, figure: Figure, forms: dict[str, bytes]) -> N
 
 @contextmanager
 def _mapping(workers: int) -> Iterator[Callable]:
-    """``map``, or the same by several processes; Ctrl-C is for the parent, which ends them."""
+    """``map``, or the same by several processes, which end with this one, however it ends."""
     if workers < 2:
         yield map
         return
     start = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(workers, mp_context=start, initializer=ignore_interrupts)
+    pool = ProcessPoolExecutor(workers, mp_context=start, initializer=end_with_parent)
     try:
         yield pool.map
     finally:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 import jax
 
-from .._system import resident, terminated_as_interrupt
+from .._system import mend_cache, resident, terminated_as_interrupt
 from ..store import Store
 from ._executors import trouble
 from ._sources import unchanged
@@ -31,6 +31,7 @@ def main() -> None:
     # What libraries print must not be taken for messages.
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
+    mend_cache()
 
     def tell(**message: object) -> None:
         out.write(json.dumps(message) + "\n")  # in one piece: threads may speak at once

@@ -123,7 +123,7 @@ class Work:
         self.waiting = deque(sorted(units, key=lambda unit: -unit.cost))
         self.watch = watch
         self.tries: Counter[str] = Counter()
-        self.failed: dict[str, str] = {}
+        self.failed: dict[str, Failure] = {}
 
     def next(self) -> AbstractUnit | None:
         return self.waiting.popleft() if self.waiting else None
@@ -139,13 +139,26 @@ class Work:
             self.waiting.append(unit)
             return
         tried = f"{self.tries[unit.name]} tries; " if why == "again" else ""
-        self._give_up(unit, f"{answer['error']} ({tried}settings {canonical(unit.request())})")
+        text = f"{answer['error']} ({tried}settings {canonical(unit.request())})"
+        self._give_up(unit, Failure(text, mendable=why != "again"))
         while why == "full" and (rest := self.next()):
-            self._give_up(rest, f"not begun, as nothing can be stored: {answer['error'].splitlines()[-1]}")
+            text = f"not begun, as nothing can be stored: {answer['error'].splitlines()[-1]}"
+            self._give_up(rest, Failure(text, mendable=True))
 
-    def _give_up(self, unit: AbstractUnit, reason: str) -> None:
+    def _give_up(self, unit: AbstractUnit, reason: "Failure") -> None:
         self.failed[unit.name] = reason
         self.watch(unit, 1.0)
+
+
+class Failure(str):
+    """Why a unit failed, traceback and all; ``mendable``: by whoever asked for it, so that it is no mistake of ours."""
+
+    mendable: bool
+
+    def __new__(cls, text: str, *, mendable: bool) -> "Failure":
+        made = super().__new__(cls, text)
+        made.mendable = mendable
+        return made
 
 
 def trouble(error: Exception) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """Which stored results can never be loaded again: made by other code, other libraries or on another device."""
 
+from .._errors import SettingError
 from ..store import Run, Store
-from ._experiments import ExperimentUnit
 from ._sweep import SweepUnit, work_of
 from ._training import TrainingUnit
 from ._unit import surroundings
@@ -13,14 +13,19 @@ def stale(store: Store) -> list[Run]:
 
 
 def _made_otherwise(run: Run) -> bool:
-    from .. import experiments
-
-    if run.kind == TrainingUnit.kind:
-        now = surroundings("localax.training")
-    elif run.kind == SweepUnit.kind:
-        now = surroundings(work_of(run.identity["what"]).module)
-    elif run.kind == ExperimentUnit.kind and run.identity.get("experiment") in experiments.ALL:
-        now = surroundings(experiments.ALL[run.identity["experiment"]].__module__)
-    else:
+    try:
+        now = surroundings(_module(run))
+    except SettingError:  # another version asked for something that this one does not know
         return True
     return any(run.identity.get(name) != value for name, value in now.items())
+
+
+def _module(run: Run) -> str:
+    """The module whose code decides a result."""
+    if run.kind == TrainingUnit.kind:
+        return "localax.training"
+    if run.kind == SweepUnit.kind:
+        return work_of(run.identity.get("what", "")).module
+    from .. import experiments
+
+    return experiments.named(run.identity.get("experiment", "")).__module__

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .._disk import StrPath
+from .._disk import StrPath, refuse_unwritable
 from .._progress import progress_board
 from ..outcome import Outcome
 from ..store import Store
@@ -40,6 +40,8 @@ def run_or_load(
     """
     ready = frozenset(unit.name for unit in units if not fresh and store.finished(unit.identity))
     missing = [unit for unit in units if unit.name not in ready]
+    if missing:
+        refuse_unwritable(store.root)
     for unit in missing:
         if store.marked(unit.name) and not store.finished(unit.identity):  # in this order: another may finish it now
             store.set_aside(unit.name)

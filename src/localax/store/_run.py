@@ -157,13 +157,21 @@ def _parsed(data: bytes) -> Run:
     values = json.loads(data)
     number = values.pop("format")
     if number != _FORMAT:
-        raise SettingError(f"has format {number}, this Localax reads {_FORMAT}; run it again")
+        raise SettingError(f"has format {number}, {_writer(values)}; this one reads {_FORMAT}: {_ADVICE}")
     texts = (*(values[key] for key in ("name", "created", "kind", "title")), *values["status"])
     texts = (*texts, *values["libraries"].values(), *values["files"], *values.get("sha256", {}))
     if not all(isinstance(text, str) for text in texts) or not isinstance(values["size"], int):
         raise TypeError(MARK)
     plain(values["identity"]).keys()  # a table, and finite
     return Run(**(values | {"status": tuple(values["status"])}))
+
+
+_ADVICE = "run it again, or read its trajectory.npz with lx.load"
+
+
+def _writer(values: dict[str, Any]) -> str:
+    version = str(values.get("libraries", {}).get("localax", ""))
+    return f"written by Localax {version[:20]}" if version else "of another Localax"
 
 
 def _size(folder: Path, file: str) -> int:

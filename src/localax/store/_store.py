@@ -7,16 +7,16 @@ at one stroke. Whoever lists or loads therefore sees all of the old result or al
 import datetime
 import json
 import os
+import re
 import secrets
 import shutil
-import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .._disk import StrPath, canonical, write_atomically
+from .._disk import HOUR, StrPath, canonical, forsaken, untouched, write_atomically
 from .._errors import SettingError, setting_error, unknown
 from .._system import rename
 from ..trajectory import Trajectory, load
@@ -39,7 +39,9 @@ from ._run import (
 TRAJECTORY = "trajectory.npz"
 _SCRATCH, _REQUEST = "scratch", "request.json"
 _TRIES = 5
-_DAMAGED = ".damaged"
+_TOKEN = re.compile(r"[0-9a-f]{8}")
+"""What a writer puts into the names of its files, and whoever draws one of them into that of the picture."""
+_DAMAGED, _REMOVED = ".damaged", ".removed"
 
 
 @dataclass(frozen=True)
@@ -89,10 +91,15 @@ class Store:
 
     def set_aside(self, name: str) -> Path | None:
         """Rename what is marked as finished under this **name**, for somebody to look at; None where nothing is."""
-        if not self.marked(name):
+        return self._renamed(name, _DAMAGED) if self.marked(name) else None
+
+    def _renamed(self, name: str, ending: str) -> Path | None:
+        """Take a folder out of the way at one stroke; None where another has just done so."""
+        aside = self.root / f"{name}.{secrets.token_hex(4)}{ending}"
+        try:
+            rename(self._at(name), aside)
+        except FileNotFoundError:
             return None
-        aside = self.root / f"{name}.{secrets.token_hex(4)}{_DAMAGED}"
-        rename(self._at(name), aside)
         return aside
 
     def save(
@@ -115,23 +122,12 @@ class Store:
         folder = self.folder(identity)
         for file in files:
             checked_file(file)
-        if self.finished(identity) and not replace:
-            return folder
         if folder.exists() and not folder.is_dir():
             raise SettingError(f"{folder}: is in the way and no folder; remove it")
-        mine = secrets.token_hex(4)
-        written = {file: _own_name(file, mine) for file in files}
-        mark = to_json(describe(identity, kind, title, status, written, files))
-        try:
-            for file, data in files.items():
-                write_atomically(folder / written[file], data)
-            old = _marked(folder)
-            write_atomically(folder / MARK, mark)
-        except BaseException:
-            _forget(folder, mine)
-            raise
-        for token in old:
-            _forget(folder, token)
+        if replace or not self.finished(identity):
+            mine = secrets.token_hex(4)
+            written = {file: _own_name(file, mine) for file in files}
+            _put(folder, describe(identity, kind, title, status, written, files), files)
         shutil.rmtree(folder / _SCRATCH, ignore_errors=True)
         return folder
 
@@ -217,9 +213,8 @@ class Store:
         """Delete a result, finished or not, by its full **name**."""
         if not is_hash(name) or not (self.root / name).exists():
             raise unknown("run", name, [path.name for path in self._folders()] or ["(none is stored)"])
-        folder = self._at(name)
-        (folder / MARK).unlink(missing_ok=True)  # from here on it is not there
-        _delete(folder)
+        if aside := self._renamed(name, _REMOVED):  # from here on it is not there
+            _delete(aside)
 
     def older(self, days: float | int) -> Runs:
         """Results made longer ago than so many **days**."""
@@ -232,15 +227,15 @@ class Store:
             raise setting_error("store", "a leftover", str(path), f"inside {self.root}")
         _delete(path)
 
-    def leftovers(self, seconds: float | int = 3600) -> list[Path]:
-        """What nobody needs: unlisted files of finished results, unfinished ones that hold no checkpoint, damaged ones.
+    def leftovers(self, seconds: float | int = HOUR) -> list[Path]:
+        """What nobody needs: what a finished result does not list, unfinished ones without a checkpoint, damaged ones.
 
-        Only what has not changed for so many **seconds**: a writer may still be at it.
+        Only what has not changed for so many **seconds**: a writer may still be at it. A folder that another version of
+        Localax has marked as finished is none of these.
         """
-        old = time.time() - seconds
-        damaged = [self.root / name for name in self._names() if name.endswith(_DAMAGED)]
+        aside = [self.root / name for name in self._names() if name.endswith((_DAMAGED, _REMOVED))]
         unlisted = [path for folder in self._folders() for path in _unlisted(folder)]
-        return [path for path in (*unlisted, *damaged) if path.stat().st_mtime < old]
+        return [path for path in (*unlisted, *aside) if untouched(path, seconds)] + forsaken(self.root, seconds)
 
 
 def _own_name(file: str, token: str) -> str:
@@ -248,28 +243,71 @@ def _own_name(file: str, token: str) -> str:
     return f"{stem}-{token}{dot}{ending}"
 
 
+def _put(folder: Path, run: Run, files: Mapping[str, bytes]) -> None:
+    """Write the files of a result, its mark, and then remove those of the result that was there before."""
+    mine = _tokens(run)
+    for _ in range(_TRIES):  # somebody may remove the folder meanwhile, and half of this with it
+        try:
+            for file, data in files.items():
+                write_atomically(folder / run.files[file], data)
+            old = _marked(folder) - mine
+            write_atomically(folder / MARK, to_json(run))
+        except FileNotFoundError:
+            continue
+        except BaseException:
+            _forget(folder, mine)
+            raise
+        if _is_whole(folder):  # as this one made it, or another that came later
+            _forget(folder, old)
+            return
+    raise SettingError(f"{folder}: kept being removed while it was written; run it again")
+
+
+def _tokens(run: Run) -> set[str]:
+    """What the writer of a result has put into the names of its files."""
+    return {Path(file).stem.rpartition("-")[2] for file in run.files.values()}
+
+
 def _marked(folder: Path) -> set[str]:
     """The tokens of the files that the mark lists."""
     try:
-        return {Path(file).stem.rpartition("-")[2] for file in read_run(folder).files.values()}
+        return _tokens(read_run(folder))
     except SettingError:
         return set()
 
 
-def _forget(folder: Path, token: str) -> None:
-    """Delete the files of one writer, and the folder if that leaves it empty; others' files stay."""
-    for path in folder.glob(f"*-{token}.*") if folder.is_dir() else ():
-        path.unlink(missing_ok=True)
+def _is_whole(folder: Path) -> bool:
+    with suppress(SettingError):
+        return bool(read_run(folder).name)
+    return False
+
+
+def _forget(folder: Path, tokens: set[str]) -> None:
+    """Delete the files of some writers, and the folder if that leaves it empty; others' files stay."""
+    for path in folder.glob("*-*") if folder.is_dir() else ():
+        if path.stem.rpartition("-")[2] in tokens:
+            path.unlink(missing_ok=True)
     with suppress(OSError):
         folder.rmdir()
 
 
 def _unlisted(folder: Path) -> list[Path]:
+    """What a folder holds beside a result: the files of others, or all of it where nobody finished or goes on."""
     try:
-        listed = {MARK, *read_run(folder).files.values()}
+        mine = _tokens(read_run(folder))
     except SettingError:
-        return [] if (folder / _SCRATCH).is_dir() or folder.is_symlink() else [folder]
-    return [path for path in folder.iterdir() if path.name not in listed and path.suffix in (".npz", ".json", ".tmp")]
+        begun = (folder / _SCRATCH).is_dir() or (folder / MARK).exists() or folder.is_symlink()
+        return [] if begun else [folder]
+    with suppress(FileNotFoundError):  # it may be removed meanwhile
+        return [path for path in folder.iterdir() if _is_left(path, mine)]
+    return []
+
+
+def _is_left(path: Path, mine: set[str]) -> bool:
+    """Whether a file is of another writer than those of ``mine``, of none that finished, or led up to the result."""
+    token = path.stem.rpartition("-")[2]
+    of_another = token != path.stem and _TOKEN.fullmatch(token) is not None and token not in mine
+    return of_another or path.name == _SCRATCH or path.suffix == ".tmp"
 
 
 def _delete(path: Path) -> None:

@@ -1,12 +1,15 @@
 """Checkpoints: a folder that holds all that a run needs to go on, whatever moment it was killed at.
 
-Records are written once, in chunks; one small file has the state and says how many chunks and records belong to it. It
-is replaced whole, after the chunk it speaks of. A chunk beyond that number is what a crash left behind: it does not
-count and is written over. So the bytes written grow with the length of a run and not with its square.
+Records are written once, in chunks that are named by the records they hold; one small file has the state and says which
+chunks belong to it. It is replaced whole, after the chunk it speaks of. A chunk that it does not name is what a crash
+left behind, or of another process that does the same run: it does not count. So the bytes written grow with the length
+of a run and not with its square.
 """
 
 import hashlib
+import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,6 +24,8 @@ from ._loop import State
 
 KIND = "localax training checkpoint"
 CHUNK = "localax training records"
+VERSION = 2
+"""Of the state's format."""
 
 
 class Position(NamedTuple):
@@ -62,8 +67,8 @@ class Keeper:
         self.every = math.inf if checkpoint is None else checkpoint.every
         self.settings = settings
         self.run = hashlib.sha256(canonical(settings).encode()).hexdigest()
-        self.saved = (-1, 0, 0)
-        """The step that was last written, and how many chunks and records belong to it."""
+        self.saved: tuple[int, tuple[int, ...]] = (-1, (0,))
+        """The step that was last written, and after how many records each of its chunks ends; the first begins at 0."""
 
     def read(self, start: Position, record_form: Any) -> Position | None:
         """The run that is kept here, if any; one of other settings, or damaged, is refused.
@@ -73,38 +78,37 @@ class Keeper:
         if self.path is None or not _begun(self.path):
             return None
         file = self.path / "state.npz"
-        arrays, meta = unpack(file, kind=KIND)
+        arrays, meta = unpack(file, kind=KIND, version=VERSION)
         if canonical(meta["settings"]) != canonical(self.settings):
             difference = difference_of(meta["settings"], self.settings)
             raise SettingError(f"checkpoint {self.path} is of another run: {difference}")
         state, previous = _refilled(file, arrays, (start.state, start.previous))
-        rows = joined(tuple(self._chunk(i, record_form) for i in range(meta["chunks"])))
-        rows = jax.tree.map(lambda leaf: leaf[: meta["records"]], rows)
-        self.saved = (meta["step"], meta["chunks"], meta["records"])
+        rows = joined(tuple(self._chunk(span, record_form) for span in itertools.pairwise(meta["ends"])))
+        self.saved = (meta["step"], tuple(meta["ends"]))
         return Position(meta["step"], state, previous, (rows,))
 
     def write(self, position: Position) -> None:
         """Keep a run as far as it has come."""
-        step, chunks, records = self.saved
+        step, ends = self.saved
         if self.path is None or position.step == step:
             return
-        ends = np.cumsum([_length(rows) for rows in position.rows])
-        new = tuple(rows for rows, end in zip(position.rows, ends, strict=True) if end > records)
+        last = np.cumsum([_length(rows) for rows in position.rows])
+        new = tuple(rows for rows, end in zip(position.rows, last, strict=True) if end > ends[-1])
         if new:
+            ends = (*ends, int(last[-1]))
             chunk = pack(_arrays(joined(new)), {"run": self.run}, kind=CHUNK)
-            write_atomically(self._chunk_file(chunks), chunk)
-            chunks, records = chunks + 1, int(ends[-1])
-        meta = {"settings": self.settings, "step": position.step, "chunks": chunks, "records": records}
+            write_atomically(self._chunk_file(ends[-2:]), chunk)
+        meta = {"settings": self.settings, "step": position.step, "ends": ends}
         kept = _arrays((position.state, position.previous))
-        write_atomically(self.path / "state.npz", pack(kept, meta, kind=KIND))
-        self.saved = (position.step, chunks, records)
+        write_atomically(self.path / "state.npz", pack(kept, meta, kind=KIND, version=VERSION))
+        self.saved = (position.step, ends)
 
-    def _chunk_file(self, number: int) -> Path:
+    def _chunk_file(self, span: Sequence[int]) -> Path:
         assert self.path is not None
-        return self.path / f"records-{number}.npz"
+        return self.path / f"records-{span[0]}-{span[1]}.npz"
 
-    def _chunk(self, number: int, form: Any) -> Any:
-        file = self._chunk_file(number)
+    def _chunk(self, span: Sequence[int], form: Any) -> Any:
+        file = self._chunk_file(span)
         if not file.exists():
             raise SettingError(f"{file}: missing, and checkpoint {self.path} needs it; restore it or start again")
         arrays, meta = unpack(file, kind=CHUNK)
@@ -115,7 +119,7 @@ class Keeper:
 
 def reached(path: StrPath) -> int | None:
     """The step from which a run with its checkpoint in the folder **path** goes on; None where none is kept yet."""
-    return unpack(Path(path) / "state.npz", kind=KIND)[1]["step"] if _begun(Path(path)) else None
+    return unpack(Path(path) / "state.npz", kind=KIND, version=VERSION)[1]["step"] if _begun(Path(path)) else None
 
 
 def _begun(path: Path) -> bool:

@@ -2,13 +2,12 @@
 
 import asyncio
 import contextlib
-import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
-from .._system import cores
+from .._system import cores, own_folder
 from ..store import Store
 from ._catalogue import catalogue
 from ._crew import Crew
@@ -40,8 +39,7 @@ class Lab:
     @contextlib.asynccontextmanager
     async def open(self) -> AsyncIterator["Lab"]:
         """Be there: processes warm, old things forgotten; at the end nothing is left."""
-        with tempfile.TemporaryDirectory(prefix="localax-lab-") as folder:
-            self.folder = Path(folder)
+        with own_folder("localax-lab-") as self.folder:
             beside = [asyncio.create_task(job) for job in (self._look_after(), self._warm())]
             try:
                 yield self

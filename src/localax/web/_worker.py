@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from .._errors import SettingError
-from .._system import ignore_interrupts, resident
+from .._system import ignore_interrupts, mend_cache, resident
 from ._numbers import json_line
 
 JOBS = {"train": "_live", "theory": "_theory", "predict": "_uploads", "reproduce": "_reports"}
@@ -48,6 +48,7 @@ class Inbox:
 def main() -> None:
     """Serve requests for ever."""
     ignore_interrupts()  # Ctrl-C is for the server, which ends its processes
+    mend_cache()
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what libraries print must not be taken for messages
 
@@ -68,8 +69,8 @@ def answer(request: Mapping[str, Any], tell: Tell, inbox: Inbox) -> tuple[str, A
     try:
         work = importlib.import_module(f".{JOBS[request['job']]}", __package__).work
         return "done", work(request, tell, inbox)
-    except SettingError as error:
-        return "failed", str(error)
+    except (SettingError, OSError) as error:  # such as a full disk
+        return "failed", " ".join(str(error).split())
     except Exception as error:
         return "failed", f"a mistake of ours, sorry: {type(error).__name__}: {' '.join(str(error).split())[:300]}"
 

@@ -6,7 +6,6 @@ beyond a shorter one is NaN, as is the place of a unit that failed.
 
 import hashlib
 import itertools
-import secrets
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,7 @@ from typing import Any
 import netCDF4
 import numpy as np
 
-from ..._disk import canonical
-from ..._system import rename
+from ..._disk import canonical, replacing, sweep_forsaken
 from ...store import Store
 from ._design import Axis, Design, label
 from ._plan import Piece, SweepPlan
@@ -62,20 +60,16 @@ def is_current(path: Path, mark: str) -> bool:
 
 def write_result(plan: SweepPlan, store: Store, stored: set[str], path: Path) -> Path:
     """Put the units that are stored together in one file; an old one stays until the new one is complete."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    sweep_forsaken(path.parent)
     pieces = [piece for piece in plan.pieces if piece.unit.name in stored]
-    temporary = path.parent / f".{secrets.token_hex(8)}.nc"
     try:
-        with netCDF4.Dataset(temporary, "w") as file:
+        with replacing(path) as temporary, netCDF4.Dataset(temporary, "w") as file:
             _describe(file, plan, len(plan.pieces) - len(pieces))
             variables = _make_variables(file, plan, _layout(plan, store, stored))
             for piece in pieces:
                 _put(plan, variables, piece, _read(plan, store, piece))
-        rename(temporary, path)
     except RuntimeError as error:  # all that netCDF says of a full disk
         raise OSError(f"{path} cannot be written ({error}); is the disk full? All units are kept") from error
-    finally:
-        temporary.unlink(missing_ok=True)
     return path
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..._disk import StrPath
+from ..._disk import StrPath, refuse_unwritable
 from ..._errors import SettingError
 from ..._progress import sweep_bar
 from ...store import Store
@@ -66,7 +66,8 @@ def run_sweep(
     """
     shelf, path = Store(store), Path(out) / RESULT
     executor = executor_of(on, plan.design.options.get(on)) if isinstance(on, str) else on
-    _refuse_unwritable(path.parent, shelf.root)
+    for folder in (path.parent, shelf.root):
+        refuse_unwritable(folder)
     networks = {piece.unit.name: piece.networks for piece in plan.pieces if fresh or not shelf.marked(piece.unit.name)}
     plan.try_out(networks)
     with sweep_bar(networks, show=progress) as update:
@@ -82,15 +83,6 @@ def run_sweep(
     if results.failed or stored - results.loaded or not is_current(path, fingerprint(plan)):
         write_result(plan, shelf, stored, path)
     return Swept(plan, results, path)
-
-
-def _refuse_unwritable(*folders: Path) -> None:
-    """Before hours of work: whether their results can be kept."""
-    for folder in folders:
-        folder.mkdir(parents=True, exist_ok=True)
-        probe = folder / ".writable"
-        probe.touch()
-        probe.unlink()
 
 
 def default_out(source: StrPath | Mapping[str, Any], plan: SweepPlan) -> Path:
