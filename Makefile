@@ -36,10 +36,12 @@ system:
 	  [ -z "$$missing" ] || { apt-get update -qq && apt-get install -y -qq $(PACKAGES); } >/dev/null 2>&1 \
 	  || echo "cannot install $(PACKAGES)"
 
-# Kill what runs units, and sweeps, at twenty moments each, and compare what comes out bit by bit; some half an hour.
+# Kill what runs units, and sweeps, at twenty moments each, and compare what comes out bit by bit: some half an hour.
+# Then ten thousand inputs that nobody means to each thing that takes input from outside, which takes some hours.
 soak: .venv/.have-test
 	$(BIN)/python tests/soak/kills.py
 	PYTHONPATH=tests $(BIN)/python tests/soak/sweeps.py
+	PYTHONPATH=tests $(BIN)/python -m soak.fuzz
 
 check: .venv/.have-check .venv/.have-test
 	$(BIN)/ruff check .

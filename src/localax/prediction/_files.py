@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .._errors import SettingError, setting_error, unknown
+from .._errors import SettingError, one_line, setting_error, unknown
 
 MOST = 200_000_000
 """Numbers beyond which a file is not read whole."""
@@ -24,10 +24,8 @@ LARGEST = 100_000_000
 PATCHES = 50_000
 """Patches that are cut from images at most."""
 IMAGES = (".png", ".jpg", ".jpeg", ".tif", ".tiff")
-BROKEN = (
-    ValueError, EOFError, OSError, KeyError, zipfile.BadZipFile, RuntimeError, IndexError, TypeError, MemoryError,
-)  # fmt: skip
-"""What libraries raise on files that are cut short, or are not what their name says."""
+READABLE = 8 * MOST
+"""Bytes of an array that can only be read whole, and of a chunk that is unpacked at one stroke."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +58,9 @@ def read_labels(path: Path | str, *, array: str | None = None) -> np.ndarray:
     if not path.is_file():
         raise SettingError(f"predict: there is no file {path}")
     with _told_of(path):
-        return np.asarray(_opened(path, array)[...]).squeeze()
+        found = _opened(path, array)
+        _refuse_large(path, 8 * math.prod(found.shape))
+        return np.asarray(found[...]).squeeze()
 
 
 def _opened(path: Path, name: str | None) -> Any:
@@ -74,12 +74,14 @@ def _opened(path: Path, name: str | None) -> Any:
 def _told_of(path: Path) -> Iterator[None]:
     """What libraries say of a file that they cannot read, in one line."""
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of numbers that are found wanting below
+            yield
     except SettingError:
         raise
-    except BROKEN as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise SettingError(f"predict: {path.name} cannot be read as {path.suffix}: {reason[:120]}") from error
+    except Exception as error:  # libraries raise whatever they meet in a file that is not what its name says
+        reason = str(error) or type(error).__name__
+        raise SettingError(f"predict: {path.name} cannot be read as {path.suffix}: {one_line(reason, 120)}") from error
 
 
 def _part(source: Any, path: Path, seed: int) -> Data:
@@ -88,6 +90,8 @@ def _part(source: Any, path: Path, seed: int) -> Data:
     if kind.kind not in "biuf" or len(shape) not in (2, 3, 4) or 0 in shape:
         raise setting_error("predict", path.name, f"{kind} array of shape {shape}", "numbers (n, pixels) or (n, h, w)")
     pixels = math.prod(shape[1:])
+    if pixels > MOST // RUN:
+        raise setting_error("predict", path.name, f"samples of {pixels:,} pixels", f"of at most {MOST // RUN:,} pixels")
     if shape[0] * pixels <= MOST:
         return Data(_read(source, np.arange(0, shape[0], PIECE), PIECE, shape[0]))
     firsts = _runs(shape[0], max(1, KEPT // pixels), seed)
@@ -99,7 +103,7 @@ def _part(source: Any, path: Path, seed: int) -> Data:
 def _read(source: Any, firsts: np.ndarray, each: int, count: int) -> np.ndarray:
     """``count`` samples, so many on ``each`` stroke; what float32 cannot hold becomes infinite, and is refused."""
     out = np.empty((count, *source.shape[1:]), np.float32)
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         for i, first in enumerate(firsts.tolist()):
             part = out[i * each : (i + 1) * each]
             part[...] = source[first : first + len(part)]
@@ -146,7 +150,7 @@ def _npz(path: Path, name: str | None) -> Any:
 
 
 def _refuse_large(path: Path, size: int) -> None:
-    if size > 8 * MOST:
+    if size > READABLE:
         raise SettingError(f"predict: {path.name} holds {size / 2**30:.1f} GB; save it as .npy, which is read in parts")
 
 
@@ -154,12 +158,12 @@ def _mat(path: Path, name: str | None) -> Any:
     import scipy
 
     try:
-        names = [found for found, *_ in scipy.io.whosmat(path)]
-    except scipy.io.matlab.MatReadError as error:
-        raise ValueError(str(error)) from error
+        sizes = {found: 8 * math.prod(shape) for found, shape, _ in scipy.io.whosmat(path)}
     except NotImplementedError:  # version 7.3, which is HDF5
         return _Turned(_h5(path, name))
-    return scipy.io.loadmat(path, variable_names=[_chosen(names, name, path)])[_chosen(names, name, path)]
+    chosen = _chosen(list(sizes), name, path)
+    _refuse_large(path, sizes[chosen])
+    return scipy.io.loadmat(path, variable_names=[chosen])[chosen]
 
 
 class _Turned:
@@ -182,7 +186,9 @@ def _h5(path: Path, name: str | None) -> Any:
             found[at] = item
 
     h5py.File(path, "r").visititems(keep)  # it follows no link to another file
-    return found[_chosen(list(found), name, path)]
+    chosen = found[_chosen(list(found), name, path)]
+    _refuse_large(path, math.prod(chosen.chunks or (0,)) * chosen.dtype.itemsize)  # read in parts, but no smaller ones
+    return chosen
 
 
 def _csv(path: Path, name: str | None) -> Any:
@@ -253,7 +259,7 @@ def _grey(path: Path) -> np.ndarray:
         raise SettingError(
             f"predict: {path.name} has more than the {LARGEST:,} pixels that are read; cut it"
         ) from error
-    except (*BROKEN, SyntaxError) as error:
+    except Exception as error:
         raise SettingError(f"predict: {path.name} cannot be read as an image") from error
 
 

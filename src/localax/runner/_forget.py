@@ -2,7 +2,7 @@
 
 from ..store import Run, Store
 from ._experiments import ExperimentUnit
-from ._sweep import SweepUnit, work_of
+from ._sweep import WORKS, SweepUnit
 from ._training import TrainingUnit
 from ._unit import surroundings
 
@@ -17,10 +17,10 @@ def _made_otherwise(run: Run) -> bool:
 
     if run.kind == TrainingUnit.kind:
         now = surroundings("localax.training")
-    elif run.kind == SweepUnit.kind:
-        now = surroundings(work_of(run.identity["what"]).module)
-    elif run.kind == ExperimentUnit.kind and run.identity.get("experiment") in experiments.ALL:
-        now = surroundings(experiments.ALL[run.identity["experiment"]].__module__)
+    elif run.kind == SweepUnit.kind and (what := str(run.identity.get("what"))) in WORKS:
+        now = surroundings(WORKS[what].module)
+    elif run.kind == ExperimentUnit.kind and (name := str(run.identity.get("experiment"))) in experiments.ALL:
+        now = surroundings(experiments.ALL[name].__module__)
     else:
         return True
     return any(run.identity.get(name) != value for name, value in now.items())

@@ -4,9 +4,10 @@ from ._picture import sweep_figure
 from ._plan import SweepPlan
 from ._sweep import Swept, default_out, run_sweep, sweep, sweep_plan
 from ._table import count_diverged, write_csv, write_table
-from ._unit import SweepUnit, work_of
+from ._unit import WORKS, SweepUnit
 
 __all__ = [
+    "WORKS",
     "SweepPlan",
     "SweepUnit",
     "Swept",
@@ -16,7 +17,6 @@ __all__ = [
     "sweep",
     "sweep_figure",
     "sweep_plan",
-    "work_of",
     "write_csv",
     "write_table",
 ]
