@@ -14,7 +14,7 @@ import pytest
 
 import localax as lx
 from localax import experiments, runner
-from localax._disk import pack
+from localax._disk import pack, unpack
 from localax._errors import SettingError
 from localax.outcome import (
     Claim,
@@ -393,12 +393,15 @@ def test_arrays_of_a_panel_that_do_not_belong_together_are_refused(panel):
 
 
 def test_an_outcome_that_somebody_made_up_is_refused():
-    whole = Outcome("T", "t", (Figure("f", ((Fields("p", np.eye(2)),),)),), name="x")
-    for name, value in (("title", 3), ("claims", ("holds",)), ("figures", (whole,)), ("seconds", "long")):
+    whole = Outcome("T", "t", (Figure("f", ((Fields("p", np.eye(2)),),)),), name="x").to_bytes()
+    arrays, meta = unpack(whole, kind="outcome")
+    parts = meta["outcome"]["fields"]
+    for name, value in (("title", 3), ("claims", ["holds"]), ("figures", [meta["outcome"]]), ("seconds", "long")):
+        made_up = {"outcome": {"kind": "Outcome", "fields": {**parts, name: value}}}
         with pytest.raises(SettingError, match="does not hold an outcome"):
-            Outcome.from_bytes(dataclasses.replace(whole, **{name: value}).to_bytes())
+            Outcome.from_bytes(pack(arrays, made_up, kind="outcome"))
     with pytest.raises(SettingError, match="does not hold an outcome"):
-        Outcome.from_bytes(pack({"a0": np.array(["x"])}, {"outcome": {"kind": "Fields", "fields": {}}}, kind="outcome"))
+        Outcome.from_bytes(pack({"a0": np.array([["x"]])}, meta, kind="outcome"))
 
 
 @pytest.mark.parametrize("name", ["../../x", "a/b", "<b>", 'x" onload="', "a b", "x" * 61])

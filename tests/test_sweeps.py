@@ -108,6 +108,7 @@ BAD = {
     "range without end": ({"rate": {"from": 1, "to": 10**400, "count": 3}}, "a range from a smaller to a larger"),
     "sobol with a seed of text": ({"sobol": {"count": 2, "seed": "a", "rate": [1, 2]}}, "seed of sobol must be"),
     "sobol with a log of nothing": ({"sobol": {"count": 2, "log": 5, "rate": [1, 2]}}, "log of sobol must be a list"),
+    "nothing that varies": ({"stimulus": {}, "zip": []}, "names nothing that varies"),
     "range misspelt": ({"rate": {"from": 0, "to": 1, "cuont": 3}}, "did you mean count"),
 }
 

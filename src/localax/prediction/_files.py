@@ -2,6 +2,7 @@
 
 import contextlib
 import math
+import re
 import warnings
 import zipfile
 from collections.abc import Callable, Iterator
@@ -17,6 +18,8 @@ MOST = 200_000_000
 """Numbers beyond which a file is not read whole."""
 KEPT = 30_000_000
 """Numbers in the random part of its samples that is read instead."""
+LABELS = 50_000_000
+"""Labels at most: they are read whole."""
 RUN, PIECE = 64, 4096
 """Samples that are read in one stroke, of a part (a disk takes as long for one) and of all."""
 LARGEST = 100_000_000
@@ -59,7 +62,8 @@ def read_labels(path: Path | str, *, array: str | None = None) -> np.ndarray:
         raise SettingError(f"predict: there is no file {path}")
     with _told_of(path):
         found = _opened(path, array)
-        _refuse_large(path, 8 * math.prod(found.shape))
+        if (count := math.prod(found.shape)) > LABELS:
+            raise setting_error("predict", path.name, f"{count:,} numbers", f"at most {LABELS:,} labels")
         return np.asarray(found[...]).squeeze()
 
 
@@ -158,11 +162,14 @@ def _mat(path: Path, name: str | None) -> Any:
     import scipy
 
     try:
-        sizes = {found: 8 * math.prod(shape) for found, shape, _ in scipy.io.whosmat(path)}
+        kinds = {found: (8 * math.prod(shape), kind) for found, shape, kind in scipy.io.whosmat(path)}
     except NotImplementedError:  # version 7.3, which is HDF5
         return _Turned(_h5(path, name))
-    chosen = _chosen(list(sizes), name, path)
-    _refuse_large(path, sizes[chosen])
+    chosen = _chosen(list(kinds), name, path)
+    size, kind = kinds[chosen]
+    if not re.fullmatch("double|single|u?int[0-9]+|logical", kind):  # a spoilt sparse one takes the whole process down
+        raise setting_error("predict", f"{chosen} in {path.name}", kind, "a full array of numbers")
+    _refuse_large(path, size)
     return scipy.io.loadmat(path, variable_names=[chosen])[chosen]
 
 

@@ -116,6 +116,8 @@ def read_design(source: StrPath | Mapping[str, Any], pairs: Sequence[str] = ()) 
         raise setting_error("sweep", "what", what, 'the name of what is repeated, e.g. "train"')
     options = {on: tables.pop(on) for on in ("processes", "dask", "slurm") if on in tables}
     axes = tuple(_axes(table, tables))
+    if not axes:
+        raise SettingError("sweep: the table [sweep] names nothing that varies; add a list, e.g. rate = [0.02, 0.05]")
     design = Design(what, tables, axes, _names(axes), options)
     if design.count > SETTINGS:
         raise SettingError(f"sweep: {design.count:,} settings are more than the {SETTINGS:,} of one sweep; take fewer")
