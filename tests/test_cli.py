@@ -273,6 +273,8 @@ def test_stored_runs_can_be_shown_loaded_and_removed(tmp_path):
         np.testing.assert_array_equal(data["weights"], loaded.weights)
     assert "ends in .npz, .nc or .csv" in said(localax("runs", "load", name, "--out", "run.txt", folder=tmp_path))
     assert "no run called" in said(localax("runs", "show", "0" * 16, folder=tmp_path))
+    for action in ("show", "rm"):  # nothing is done with one before all are known
+        assert "no run called" in said(localax("runs", action, name, "0" * 16, folder=tmp_path))
     assert f"removed {name}" in localax("runs", "rm", name, folder=tmp_path).stdout
     assert "no runs stored" in localax("runs", folder=tmp_path).stdout
 

@@ -240,7 +240,8 @@ def _asked(door, method, path, *, name="127.0.0.1", app=_echo, **how):
     [
         ({}, 200), ({"host": "localhost:81"}, 200), ({"host": "[::1]:81"}, 200), ({"host": "evil.example"}, 403),
         ({"host": ""}, 403), ({"origin": "http://127.0.0.1"}, 200), ({"origin": "http://evil.example"}, 403),
-        ({"origin": "null"}, 403), ({"sec-fetch-site": "cross-site"}, 403), ({"sec-fetch-site": "same-origin"}, 200),
+        ({"origin": "null"}, 403), ({"host": "["}, 403), ({"origin": "http://["}, 403),
+        ({"sec-fetch-site": "cross-site"}, 403), ({"sec-fetch-site": "same-origin"}, 200),
     ],
 )  # fmt: skip
 def test_only_the_own_page_may_ask(headers, status):
@@ -292,7 +293,8 @@ def test_what_is_sent_is_limited():
     assert _asked(door, "POST", "/api/runs", content=b"x" * most).text == str(most)
     assert _asked(door, "POST", "/api/runs", content=b"x" * (most + 1)).status_code == 413
     assert _asked(door, "POST", "/api/runs", content=pieces()).status_code == 413
-    assert _asked(door, "POST", "/api/predict", headers={"content-length": str(10**12)}).status_code == 413
+    for length in (str(10**12), "9" * 5000, b"\xb2"):
+        assert _asked(door, "POST", "/api/predict", headers={"content-length": length}).status_code == 413
 
 
 # Events ---------------------------------------------------------------------------------------------------------------
@@ -518,6 +520,9 @@ def test_the_report_shows_what_is_stored(server):
     assert server.get(figure["data"]).json()["rows"][0][0]["values"][0] == [1, 0, 0, 0]
     assert server.get("/api/report/kurtosis/1.svg").status_code == 404
     assert server.get("/api/report/kurtosis/0.exe").status_code == 400
+    told = server.get("/api/report/kurtosis/first.svg")
+    assert (told.status_code, told.json()["where"]) == (422, "index")
+    assert told.json()["error"].endswith("got 'first'")
     assert server.get("/api/report/fig5/0.svg").status_code == 404
 
 

@@ -572,6 +572,21 @@ def spoil(folder):
     Image.fromarray(np.zeros((64, 64), np.uint8)).save(folder / "black.png")
     Image.fromarray(np.arange(64**2, dtype=np.uint8).reshape(64, 64)).save(folder / "image.png")
     cut(folder / "image.png", "cut.png", 80)
+    spoil_sizes(folder)
+
+
+def spoil_sizes(folder):
+    """Files that are small, and declare what no memory holds; a head that never ends."""
+    (folder / "endless.npy").write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", 20) + b"{'descr': '<f8', (((")
+    with (folder / "long.npy").open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, {"descr": "<f8", "fortran_order": False, "shape": (10**9,)})
+        file.truncate(file.tell() + 8 * 10**9)  # it takes no disk
+    with h5py.File(folder / "chunk.h5", "w") as file:
+        file.create_dataset("a", (1024, 2**20), "f4", chunks=(1024, 2**20))
+    scipy.io.savemat(folder / "sparse.mat", {"a": scipy.sparse.eye(20).tocsc()})
+    parts = struct.pack("<LLLL LLll HHL LL", 6, 8, 6, 0, 5, 8, 2**16, 2**16, 1, 1, 0x61, 1, 0)
+    head = b"MATLAB 5.0 MAT-file".ljust(124) + struct.pack("<HH", 0x100, 0x4D49)
+    (folder / "large.mat").write_bytes(head + struct.pack("<LL", 14, len(parts)) + parts)
 
 
 ALONE = (
@@ -579,13 +594,13 @@ ALONE = (
     "none.npy", "nan.npy", "inf.npy", "complex.npy", "objects.npy", "objects.npz", "code.pkl", "code.npy", "texts.h5",
     "cut.npy", "cut.npz", "cut.h5", "cut.mat", "cut.png", "nothing.npy", "nothing.h5", "nothing.mat", "nothing.csv",
     "nothing.png", "nothing.npz", "other.h5", "other.mat", "other.csv", "other.png", "other.jpg", "other.tif",
-    "ragged.csv", "small.png", "black.png",
+    "ragged.csv", "small.png", "black.png", "endless.npy", "chunk.h5", "large.mat", "sparse.mat",
 )  # fmt: skip
 TOGETHER = (
     ["--labels", "short.npy"], ["--labels", "three.npy"], ["--labels", "rare.npy"], ["--labels", "gone.npy"],
-    ["--labels", "objects.npy"], ["--labels", "empty"], ["--contrast", "gone.npy"], ["--contrast", "wide.npy"],
-    ["--contrast", "nan.npy"], ["--contrast", "whole.npy", "--labels", "rare.npy"], ["--report", "short.npy"],
-    ["--report", "short.npy/inside"],
+    ["--labels", "objects.npy"], ["--labels", "long.npy"], ["--labels", "empty"], ["--contrast", "gone.npy"],
+    ["--contrast", "wide.npy"], ["--contrast", "nan.npy"], ["--contrast", "whole.npy", "--labels", "rare.npy"],
+    ["--report", "short.npy"], ["--report", "short.npy/inside"],
 )  # fmt: skip
 
 

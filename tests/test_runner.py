@@ -14,8 +14,21 @@ import pytest
 
 import localax as lx
 from localax import experiments, runner
+from localax._disk import pack, unpack
 from localax._errors import SettingError
-from localax.outcome import Claim, Figure, Lines, Number, Outcome, as_measured
+from localax.outcome import (
+    Claim,
+    Diagram,
+    Fields,
+    Figure,
+    Heatmap,
+    Histogram,
+    Lines,
+    Number,
+    Outcome,
+    Scatter,
+    as_measured,
+)
 from localax.runner import Processes, ThisProcess, _sources
 from localax.spec import description
 from localax.stimuli import NLGP, Affine, Copula, Exponential, GaussianClone, Uniform, Window
@@ -340,6 +353,10 @@ def test_stale_results_are_those_that_would_be_made_anew(planted):
     unit = runner.experiment_units(["third"])[0]
     planted.save({**unit.identity, "code": "older"}, {"outcome.npz": b""}, kind="experiment")
     assert [entry.identity["experiment"] for entry in runner.stale(planted)] == ["third"]
+    for strange in ({"kind": "sweep"}, {"what": ["train"]}, {"experiment": {}}):
+        planted.save(strange, {"outcome.npz": b""}, kind="sweep" if "what" in str(strange) else "experiment")
+    planted.save({"a": 1}, {"outcome.npz": b""}, kind="sweep")
+    assert len(runner.stale(planted)) == 5
 
 
 # The file of an outcome -----------------------------------------------------------------------------------------------
@@ -360,6 +377,31 @@ def test_an_outcome_survives_its_file():
     data[len(data) // 2] ^= 1
     with pytest.raises(SettingError, match="altered"):
         Outcome.from_bytes(bytes(data))
+
+
+@pytest.mark.parametrize(
+    "panel",
+    [
+        lambda x: Lines("l", x, {"a": x[:1]}), lambda x: Fields("f", x[None], ("one", "two")),
+        lambda x: Heatmap("h", x), lambda x: Diagram("d", x, x, np.eye(3)), lambda x: Histogram("h", x, x),
+        lambda x: Scatter("s", {"a": (x, x[:1], x)}),
+    ],
+)  # fmt: skip
+def test_arrays_of_a_panel_that_do_not_belong_together_are_refused(panel):
+    with pytest.raises(SettingError, match="its arrays must be of one size"):
+        panel(np.arange(2.0))
+
+
+def test_an_outcome_that_somebody_made_up_is_refused():
+    whole = Outcome("T", "t", (Figure("f", ((Fields("p", np.eye(2)),),)),), name="x").to_bytes()
+    arrays, meta = unpack(whole, kind="outcome")
+    parts = meta["outcome"]["fields"]
+    for name, value in (("title", 3), ("claims", ["holds"]), ("figures", [meta["outcome"]]), ("seconds", "long")):
+        made_up = {"outcome": {"kind": "Outcome", "fields": {**parts, name: value}}}
+        with pytest.raises(SettingError, match="does not hold an outcome"):
+            Outcome.from_bytes(pack(arrays, made_up, kind="outcome"))
+    with pytest.raises(SettingError, match="does not hold an outcome"):
+        Outcome.from_bytes(pack({"a0": np.array([["x"]])}, meta, kind="outcome"))
 
 
 @pytest.mark.parametrize("name", ["../../x", "a/b", "<b>", 'x" onload="', "a b", "x" * 61])

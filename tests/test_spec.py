@@ -212,10 +212,22 @@ def test_typed_words():
 
 
 def test_a_file_that_is_no_toml_is_named(tmp_path):
-    for i, data in enumerate((b"steps = = 3", b"\xff\xfe")):
+    endless = (b"steps = " + b"9" * 5000, b"steps = " + b"[" * 3000)
+    for i, data in enumerate((b"steps = = 3", b"\xff\xfe", *endless)):
         (tmp_path / f"{i}.toml").write_bytes(data)
         with pytest.raises(SettingError, match=rf"{i}\.toml is no TOML"):
             read_toml(tmp_path / f"{i}.toml")
+
+
+def test_a_complaint_is_one_line_whatever_was_given():
+    deep = []
+    for _ in range(5000):
+        deep = [deep]
+    for value in ("a\nb", "\x1b[31m", "x" * 10_000, 10**5000, deep):
+        for error in (setting_error("a", "b", value, "c"), unknown("preset", value, ["quick"])):
+            assert str(error).isprintable()
+            assert len(str(error)) < 300
+    assert len(str(SettingError("x" * 10_000))) <= 800
 
 
 def test_the_nearest_names_are_offered():

@@ -105,6 +105,10 @@ BAD = {
     "sobol of many": ({"sobol": {"count": 10**12, "rate": [1, 2]}}, "count of sobol must be a whole number"),
     "list with a gap": ({"list": [{"rate": 0.1}, {"stimulus.gain": 1}]}, "entry 0 of list has no stimulus.gain"),
     "range": ({"rate": {"from": 0, "to": 1, "count": 3, "log": True}}, "both > 0"),
+    "range without end": ({"rate": {"from": 1, "to": 10**400, "count": 3}}, "a range from a smaller to a larger"),
+    "sobol with a seed of text": ({"sobol": {"count": 2, "seed": "a", "rate": [1, 2]}}, "seed of sobol must be"),
+    "sobol with a log of nothing": ({"sobol": {"count": 2, "log": 5, "rate": [1, 2]}}, "log of sobol must be a list"),
+    "nothing that varies": ({"stimulus": {}, "zip": []}, "names nothing that varies"),
     "range misspelt": ({"rate": {"from": 0, "to": 1, "cuont": 3}}, "did you mean count"),
 }
 
@@ -122,6 +126,10 @@ def test_what_cannot_be_swept_is_named():
         runner.sweep_plan({"what": "effective_flow", "tmies": [0], "sweep": {"stimulus.gain": [1, 2]}})
     with pytest.raises(SettingError, match='order must be "auto" or a whole number of pixels >= 1, got True'):
         runner.sweep_plan({"what": "window_flow", "times": [0], "order": True, "sweep": {"stimulus.gain": [1, 2]}})
+    with pytest.raises(SettingError, match="what must be the name of what is repeated"):
+        runner.sweep_plan({"what": ["train"], "sweep": {"rate": [1, 2]}})
+    with pytest.raises(SettingError, match="seeds must be from 1 to"):
+        runner.sweep_plan({**TRAIN, "seeds": 10**12, "sweep": {"stimulus.gain": [1, 2]}})
     with pytest.raises(SettingError, match="rate must be one number, or a list in the table"):
         runner.sweep_plan({**TRAIN, "rate": [0.1, 0.2], "sweep": {"stimulus.gain": [1, 2]}})
 
@@ -226,6 +234,14 @@ def test_a_table_has_a_row_for_each_field(trained):
     assert len(lines) == 1 + 4 * 2 * 2
     with xarray.open_dataset(trained) as data:
         assert float(first[head.index("loss")]) == pytest.approx(float(data.loss[0, 0, 0, -1]), rel=1e-6)
+
+
+def test_what_is_no_result_of_a_sweep_is_not_drawn(tmp_path):
+    (tmp_path / "bad.nc").write_bytes(b"CDF\x01 and nothing more")
+    xarray.Dataset({"x": 1}).to_netcdf(tmp_path / "other.nc")
+    for name in ("bad.nc", "other.nc"):
+        with pytest.raises(SettingError, match=f"{name} is no result of a sweep"):
+            runner.sweep_figure(tmp_path / name, "gain")
 
 
 def test_pictures_have_errors_over_seeds_and_the_threshold(trained, monkeypatch):

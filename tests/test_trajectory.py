@@ -232,6 +232,12 @@ def npz(**arrays: Any) -> bytes:
     return buffer.getvalue()
 
 
+def npz_packed(**arrays: Any) -> bytes:
+    """A file that unpacks to more than it is."""
+    np.savez_compressed(buffer := io.BytesIO(), **arrays)
+    return buffer.getvalue()
+
+
 @pytest.mark.parametrize(
     ("data", "message"),
     [
@@ -245,6 +251,11 @@ def npz(**arrays: Any) -> bytes:
         (pack({}, {}, kind="trajectory", version=2), "format 2 of 'trajectory' is not known"),
         (pack({}, {}, kind="trajectory"), "does not hold a trajectory"),
         (pack({"time": np.zeros(1)}, {"status": []}, kind="trajectory"), "does not hold a trajectory"),
+        (sealed(npz_packed(meta=np.array("x" * 100_000))), "contents cannot be read"),
+        (
+            pack({"time": np.arange(3.0), "weights": WEIGHTS}, {"status": [], "settings": [3]}, kind="trajectory"),
+            "hold a",
+        ),
         (pack({"odd": np.zeros(1)}, {"status": [], "x": 1}, kind="trajectory"), "does not hold a trajectory"),
     ],
 )

@@ -204,6 +204,8 @@ def unpack(
 
 def _members(data: bytes) -> dict[str, np.ndarray]:
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        if sum(member.file_size for member in archive.infolist()) > len(data):  # nothing of ours is packed
+            raise ValueError("holds more than its bytes")
         return {name.removesuffix(".npy"): _member(archive, name) for name in archive.namelist()}
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from . import __version__, _commands
-from ._errors import SettingError
+from ._errors import SettingError, one_line
 from ._system import fast, mend_cache
 
 app = typer.Typer(
@@ -69,7 +69,7 @@ def _stop(text: str, code: int) -> NoReturn:
     """One line on the error stream, the traceback before it with ``--debug``, and an exit code."""
     if _commands.DEBUG in sys.argv and code in (2, 3):
         traceback.print_exc()
-    print(f"localax: {' '.join(text.split())}", file=sys.stderr, flush=True)
+    print(f"localax: {one_line(text)}", file=sys.stderr, flush=True)
     if code == 130:  # XLA may still be computing, and an orderly exit would take its memory from under it
         sys.stdout.flush()
         os._exit(code)

@@ -50,7 +50,8 @@ def runs(
         raise SettingError(f"runs {action}: say which run, as in: localax runs {action} NAME")
     else:
         acts = {"show": lambda name: _show(shelf, name, as_json), "load": lambda name: _load(shelf, name, out)}
-        for name in names:
+        meant = [_meant(shelf, name, action) for name in names]  # all of them, before anything is done with one
+        for name in meant:
             acts.get(action, lambda name: _remove(shelf, name))(name)
 
 
@@ -114,11 +115,16 @@ def _load(store: Any, name: str, out: Path | None) -> None:
     print(f"written {out}")
 
 
+def _meant(store: Any, name: str, action: str) -> str:
+    """The whole name of a result; what is unfinished can only be removed, by the whole of its own."""
+    if action == "rm" and name in [other.name for other in store.scan().unfinished]:
+        return name
+    return store.find(name).name
+
+
 def _remove(store: Any, name: str) -> None:
-    unfinished = [other.name for other in store.scan().unfinished if other.name == name]
-    whole = unfinished[0] if unfinished else store.find(name).name
-    store.remove(whole)
-    print(f"removed {whole}")
+    store.remove(name)
+    print(f"removed {name}")
 
 
 def _prune(store: Any, days: float | None, dry_run: bool) -> None:

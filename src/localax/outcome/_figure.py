@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from .._errors import SettingError
+
 
 @dataclass(frozen=True)
 class Lines:
@@ -27,6 +29,9 @@ class Lines:
     marks: dict[str, float] = field(default_factory=dict)
     kinds: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        _agree(self, {np.size(y) for y in (self.x, *self.curves.values(), *self.points.values())})
+
 
 @dataclass(frozen=True)
 class Fields:
@@ -39,6 +44,9 @@ class Fields:
     title: str
     values: np.ndarray
     labels: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        _agree(self, {len(self.values), len(self.labels or self.values)}, np.ndim(self.values) in (2, 3))
 
 
 @dataclass(frozen=True)
@@ -54,6 +62,9 @@ class Heatmap:
     xlabel: str = ""
     ylabel: str = ""
     extent: tuple[float, float, float, float] | None = None
+
+    def __post_init__(self) -> None:
+        _agree(self, {2, np.ndim(self.values)})
 
 
 @dataclass(frozen=True)
@@ -76,6 +87,11 @@ class Diagram:
     logx: bool = False
     logy: bool = False
 
+    def __post_init__(self) -> None:
+        _agree(self, {np.shape(self.values), (len(self.y), len(self.x))})
+        for x, y in self.curves.values():
+            _agree(self, {np.size(x), np.size(y)})
+
 
 @dataclass(frozen=True)
 class Histogram:
@@ -90,6 +106,10 @@ class Histogram:
     density: np.ndarray
     exact: np.ndarray | None = None
     xlabel: str = ""
+
+    def __post_init__(self) -> None:
+        exact = self.density if self.exact is None else self.exact
+        _agree(self, {np.size(self.edges) - 1, np.size(self.density), np.size(exact)})
 
 
 Points = tuple[np.ndarray, np.ndarray, np.ndarray | None]
@@ -113,6 +133,11 @@ class Scatter:
     joined: bool = False
     marks: dict[str, float] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        for x, y, error in self.groups.values():
+            shape = np.shape(y) if error is None else np.broadcast_shapes(np.shape(error), np.shape(y))
+            _agree(self, {np.size(x), np.size(y)}, shape == np.shape(y))
+
 
 @dataclass(frozen=True)
 class Table:
@@ -121,6 +146,13 @@ class Table:
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
+
+
+def _agree(panel: Any, sizes: set[Any], fine: bool = True) -> None:
+    """Refuse a panel whose arrays do not belong together: nobody could draw it."""
+    if len(sizes) > 1 or not fine:
+        said = " and ".join(sorted(map(str, sizes)))
+        raise SettingError(f"{type(panel).__name__} {panel.title!r}: its arrays must be of one size, got {said}")
 
 
 Panel = Lines | Fields | Heatmap | Diagram | Histogram | Scatter | Table

@@ -13,6 +13,7 @@ from .._errors import SettingError, setting_error
 from .._text import table
 from ._claim import Claim, Expected, Number, Threshold
 from ._figure import Diagram, Fields, Figure, Heatmap, Histogram, Lines, Scatter, Table
+from ._fits import misfit
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{0,60}")
 
@@ -73,7 +74,7 @@ class Outcome:
         arrays, meta = unpack(data, kind="outcome", name=name)
         try:
             outcome = _read(meta["outcome"], arrays)
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
+        except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
             raise SettingError(f"{name}: does not hold an outcome ({type(error).__name__})") from error
         if not isinstance(outcome, Outcome):
             raise SettingError(f"{name}: does not hold an outcome")
@@ -117,4 +118,7 @@ def _read(value: Any, arrays: dict[str, np.ndarray]) -> Any:
         return float(value["number"])
     if "pairs" in value:
         return {name: _read(item, arrays) for name, item in value["pairs"]}
-    return _KINDS[value["kind"]](**{name: _read(item, arrays) for name, item in value["fields"].items()})
+    found = _KINDS[value["kind"]](**{name: _read(item, arrays) for name, item in value["fields"].items()})
+    if (name := misfit(found)) is not None:
+        raise TypeError(f"{value['kind']}.{name}")
+    return found

@@ -102,7 +102,8 @@ def as_classes(samples: Any, labels: Any, contrast: Any, *, centre: bool, seed: 
 
 def common_scale(one: Rows, zero: Rows) -> float:
     """The root mean square of both classes, which count alike."""
-    return float(np.sqrt((np.mean(one**2, dtype=float) + np.mean(zero**2, dtype=float)) / 2))
+    with np.errstate(over="ignore"):  # infinite where float32 cannot hold it, which is refused
+        return float(np.sqrt((np.mean(one**2, dtype=float) + np.mean(zero**2, dtype=float)) / 2))
 
 
 def _parted(array: np.ndarray, labels: Any, contrast: Any) -> tuple[np.ndarray, np.ndarray | None, str]:
@@ -142,7 +143,7 @@ def checked(samples: Any, what: str) -> np.ndarray:
         raise setting_error("predict", what, f"{array.dtype} array of shape {array.shape}", expected)
     if np.prod(array.shape[1:]) < 4:
         raise setting_error("predict", what, f"{np.prod(array.shape[1:])} pixels", "of at least 4 pixels")
-    with np.errstate(over="ignore"):  # what float32 cannot hold is refused below
+    with np.errstate(over="ignore", invalid="ignore"):  # what float32 cannot hold is refused below
         array = array.astype(np.float32, copy=False)
     for start in range(0, len(array), 4096):  # in pieces: no mask as large as the data
         if not np.all(np.isfinite(array[start : start + 4096])):

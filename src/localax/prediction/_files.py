@@ -12,12 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from .._errors import SettingError, setting_error, unknown
+from .._errors import SettingError, one_line, setting_error, unknown
 
 MOST = 200_000_000
 """Numbers beyond which a file is not read whole."""
 KEPT = 30_000_000
 """Numbers in the random part of its samples that is read instead."""
+LABELS = 50_000_000
+"""Labels at most: they are read whole."""
 RUN, PIECE = 64, 4096
 """Samples that are read in one stroke, of a part (a disk takes as long for one) and of all."""
 LARGEST = 100_000_000
@@ -27,10 +29,8 @@ PATCHES = 50_000
 IMAGES = (".png", ".jpg", ".jpeg", ".tif", ".tiff")
 FORMATS = ("PNG", "JPEG", "TIFF")
 """What an image may be, whatever its name says: a library reads dozens of kinds, and each is a parser to be trusted."""
-BROKEN = (
-    ValueError, EOFError, OSError, KeyError, zipfile.BadZipFile, RuntimeError, IndexError, TypeError, MemoryError,
-)  # fmt: skip
-"""What libraries raise on files that are cut short, or are not what their name says."""
+READABLE = 8 * MOST
+"""Bytes of an array that can only be read whole, and of a chunk that is unpacked at one stroke."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,9 +63,10 @@ def read_labels(path: Path | str, *, array: str | None = None) -> np.ndarray:
     if not path.is_file():
         raise SettingError(f"predict: there is no file {path}")
     with _told_of(path):
-        source = _opened(path, array)
-        _refuse_large(path, 8 * math.prod(source.shape))  # a file of a few bytes can say that it holds terabytes
-        return np.asarray(source[...]).squeeze()
+        found = _opened(path, array)
+        if (count := math.prod(found.shape)) > LABELS:
+            raise setting_error("predict", path.name, f"{count:,} numbers", f"at most {LABELS:,} labels")
+        return np.asarray(found[...]).squeeze()
 
 
 def _opened(path: Path, name: str | None) -> Any:
@@ -80,13 +81,13 @@ def _told_of(path: Path) -> Iterator[None]:
     """What libraries say of a file that they cannot read, in one line."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # they may hold names, and what is wrong is told below
+            warnings.simplefilter("ignore")  # they may hold names, and numbers are found wanting below
             yield
     except SettingError:
         raise
-    except BROKEN as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise SettingError(f"predict: {path.name} cannot be read as {path.suffix}: {reason[:120]}") from error
+    except Exception as error:  # libraries raise whatever they meet in a file that is not what its name says
+        reason = str(error) or type(error).__name__
+        raise SettingError(f"predict: {path.name} cannot be read as {path.suffix}: {one_line(reason, 120)}") from error
 
 
 def _part(source: Any, path: Path, seed: int) -> Data:
@@ -95,6 +96,8 @@ def _part(source: Any, path: Path, seed: int) -> Data:
     if kind.kind not in "biuf" or len(shape) not in (2, 3, 4) or 0 in shape:
         raise setting_error("predict", path.name, f"{kind} array of shape {shape}", "numbers (n, pixels) or (n, h, w)")
     pixels = math.prod(shape[1:])
+    if pixels > MOST // RUN:
+        raise setting_error("predict", path.name, f"samples of {pixels:,} pixels", f"of at most {MOST // RUN:,} pixels")
     if shape[0] * pixels <= MOST:
         return Data(_read(source, np.arange(0, shape[0], PIECE), PIECE, shape[0]))
     firsts = _runs(shape[0], max(1, KEPT // pixels), seed)
@@ -106,7 +109,7 @@ def _part(source: Any, path: Path, seed: int) -> Data:
 def _read(source: Any, firsts: np.ndarray, each: int, count: int) -> np.ndarray:
     """``count`` samples, so many on ``each`` stroke; what float32 cannot hold becomes infinite, and is refused."""
     out = np.empty((count, *source.shape[1:]), np.float32)
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         for i, first in enumerate(firsts.tolist()):
             part = out[i * each : (i + 1) * each]
             part[...] = source[first : first + len(part)]
@@ -153,7 +156,7 @@ def _npz(path: Path, name: str | None) -> Any:
 
 
 def _refuse_large(path: Path, size: int) -> None:
-    if size > 8 * MOST:
+    if size > READABLE:
         raise SettingError(f"predict: {path.name} holds {size / 2**30:.1f} GB; save it as .npy, which is read in parts")
 
 
@@ -161,17 +164,15 @@ def _mat(path: Path, name: str | None) -> Any:
     import scipy
 
     try:
-        inside = {found: (shape, kind) for found, shape, kind in scipy.io.whosmat(path)}
-    except scipy.io.matlab.MatReadError as error:
-        raise ValueError(str(error)) from error
+        kinds = {found: (8 * math.prod(shape), kind) for found, shape, kind in scipy.io.whosmat(path)}
     except NotImplementedError:  # version 7.3, which is HDF5
         return _Turned(_h5(path, name))
-    wanted = _chosen(list(inside), name, path)
-    shape, kind = inside[wanted]
-    if not re.fullmatch(r"double|single|logical|u?int\d+", kind):
-        raise setting_error("predict", f"the array in {path.name}", f"{wanted}, of kind {kind}", "one of plain numbers")
-    _refuse_large(path, 8 * math.prod(shape))
-    return scipy.io.loadmat(path, variable_names=[wanted])[wanted]
+    chosen = _chosen(list(kinds), name, path)
+    size, kind = kinds[chosen]
+    if not re.fullmatch("double|single|u?int[0-9]+|logical", kind):  # a spoilt sparse one takes the whole process down
+        raise setting_error("predict", f"{chosen} in {path.name}", kind, "a full array of numbers")
+    _refuse_large(path, size)
+    return scipy.io.loadmat(path, variable_names=[chosen])[chosen]
 
 
 class _Turned:
@@ -194,7 +195,9 @@ def _h5(path: Path, name: str | None) -> Any:
             found[at] = item
 
     h5py.File(path, "r").visititems(keep)  # it follows no link to another file
-    return found[_chosen(list(found), name, path)]
+    chosen = found[_chosen(list(found), name, path)]
+    _refuse_large(path, math.prod(chosen.chunks or (0,)) * chosen.dtype.itemsize)  # read in parts, but no smaller ones
+    return chosen
 
 
 def _csv(path: Path, name: str | None) -> Any:
@@ -263,7 +266,7 @@ def _grey(path: Path) -> np.ndarray:
         raise SettingError(
             f"predict: {path.name} has more than the {LARGEST:,} pixels that are read; cut it"
         ) from error
-    except (*BROKEN, SyntaxError) as error:
+    except Exception as error:
         raise SettingError(f"predict: {path.name} cannot be read as an image") from error
 
 

@@ -123,7 +123,7 @@ class Work:
         self.waiting = deque(sorted(units, key=lambda unit: -unit.cost))
         self.watch = watch
         self.tries: Counter[str] = Counter()
-        self.failed: dict[str, Failure] = {}
+        self.failed: dict[str, str] = {}
 
     def next(self) -> AbstractUnit | None:
         return self.waiting.popleft() if self.waiting else None

@@ -25,7 +25,7 @@ def _module(run: Run) -> str:
     if run.kind == TrainingUnit.kind:
         return "localax.training"
     if run.kind == SweepUnit.kind:
-        return work_of(run.identity.get("what", "")).module
+        return work_of(str(run.identity.get("what"))).module
     from .. import experiments
 
-    return experiments.named(run.identity.get("experiment", "")).__module__
+    return experiments.named(str(run.identity.get("experiment"))).__module__

@@ -10,6 +10,7 @@ from .._errors import SettingError, setting_error, unknown
 from .._system import cores
 from ._dask import Dask, DaskCluster
 from ._executors import AbstractExecutor
+from ._model import checked_by
 from ._processes import Processes
 
 PLACES = ("processes", "dask", "dask://HOST:PORT", "slurm")
@@ -62,6 +63,8 @@ def executor_of(on: str, options: Mapping[str, Any] | None = None) -> AbstractEx
 
     **options**: for "processes" and "dask" the number of ``workers``, for "slurm" what to ask it for.
     """
+    if not isinstance(options, Mapping | None):
+        raise setting_error(on, "its table", options, "a table of options")
     given = dict(options or {})
     if on.startswith("dask://"):
         _checked(on, _Nothing, given)
@@ -84,14 +87,6 @@ def _address(on: str) -> str:
 
 def _checked(on: str, kind: type[_Settings], given: Mapping[str, Any]) -> Any:
     """The options of a place, or the first thing that is wrong with them."""
-    for name in given:
-        if not kind.model_fields:
-            raise SettingError(f"{on}: takes no options, got {name}")
-        if name not in kind.model_fields:
-            raise unknown(f"option of {on}", name, kind.model_fields)
-    try:
-        return kind.model_validate(given)
-    except pydantic.ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise SettingError(f"{on}: {where}: {first['msg'].lower()}, got {first['input']!r}") from error
+    if given and not kind.model_fields:
+        raise SettingError(f"{on}: takes no options, got {', '.join(map(str, given))}")
+    return checked_by(kind, on, given, part="option")

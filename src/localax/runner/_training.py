@@ -13,6 +13,7 @@ from .._text import brief
 from ..spec import built, chosen, flag_pairs, put, read_toml, set_pairs, settings_of
 from ..stimuli import Task
 from ..store import Store
+from ._model import checked_by
 from ._unit import AbstractUnit, Files, surroundings
 
 SHELVES = {"stimulus": stimuli.ALL, "network": networks.ALL, "init": networks.INITIALISERS}
@@ -124,13 +125,22 @@ def task_of(stimulus: str | dict[str, Any], labels: list[float] | None, proporti
     return Task(made, list(range(classes)) if labels is None else labels, proportions)
 
 
-def completed_stimulus(stimulus: str | Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a **stimulus** and of the one inside it, with the standard ones where nothing is said."""
+DEEPEST = 16
+"""So many stimuli can be made one from another."""
+
+
+def completed_stimulus(stimulus: str | Mapping[str, Any], depth: int = DEEPEST) -> dict[str, Any]:
+    """The settings of a **stimulus** and of the one inside it, with the standard ones where nothing is said.
+
+    **depth**: how many more there may be inside it.
+    """
+    if depth == 0:
+        raise SettingError(f"stimulus: more than {DEEPEST} are made one from another; take fewer")
     given = {"kind": stimulus} if isinstance(stimulus, str) else dict(stimulus)
     names = settings_of(chosen(SHELVES["stimulus"], "stimulus", given.get("kind", "")))
     given = {**{name: STANDARD[name] for name in names if name in STANDARD}, **given}
     inside = given.get("stimulus")
-    return {**given, "stimulus": completed_stimulus(inside)} if isinstance(inside, str | Mapping) else given
+    return {**given, "stimulus": completed_stimulus(inside, depth - 1)} if isinstance(inside, str | Mapping) else given
 
 
 def _lists(given: Mapping[str, Any]) -> Iterator[tuple[str, list[Any]]]:
@@ -153,15 +163,7 @@ def _of_class(given: Mapping[str, Any], i: int) -> dict[str, Any]:
 
 def training_settings(settings: Mapping[str, Any]) -> TrainingSettings:
     """The **settings** of a run, given as nested data, checked; the first thing that is wrong, in one line."""
-    for name in settings:
-        if name not in TrainingSettings.model_fields:
-            raise unknown("setting of a run", name, TrainingSettings.model_fields)
-    try:
-        return TrainingSettings.model_validate(settings)
-    except pydantic.ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise SettingError(f"settings: {where}: {first['msg'].lower()}, got {first['input']!r}") from error
+    return checked_by(TrainingSettings, "a run", settings)
 
 
 def typed_training(

@@ -19,6 +19,8 @@ WHOLE = 2**31
 """Whole-number settings are below this: they are stored as int32."""
 PIXEL_BYTES = 100
 """What making a stimulus takes for each pixel: its covariance, spectrum and square root in float64, with copies."""
+NETWORK_BYTES = 1000
+"""What the smallest network takes at least, with its seed, its keys and what is recorded of it."""
 
 Size = int | tuple[int, int]
 Number = int | float
@@ -191,3 +193,11 @@ def checked_count(cls: type | str, n: Any, least: int = 1) -> int:
     if not isinstance(n, int | np.integer) or isinstance(n, bool) or n < least:
         raise setting_error(cls, "n", n, f"a whole number >= {least}")
     return int(n)
+
+
+def counted_seeds(cls: type | str, count: int) -> int:
+    """How many networks to start: ``count``, if so many can fit at all; ``cls`` is whom complaints name."""
+    most = memory() // NETWORK_BYTES
+    if not 1 <= count <= most:
+        raise setting_error(cls, "seeds", count, f"from 1 to {most:,}, what the memory of this machine holds")
+    return int(count)

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from .._errors import SettingError
+from .._errors import SettingError, short
 
 
 def read_toml(file: Path) -> dict[str, Any]:
     """The tables of a settings ``file`` in TOML."""
     try:
         return tomllib.loads(file.read_text())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # also numbers of 5,000 digits, and lists in lists in lists
         raise SettingError(f"{file} is no TOML: {error}") from error
 
 
@@ -22,7 +22,7 @@ def flag_pairs(words: Sequence[str]) -> list[tuple[str, Any]]:
     while rest:
         name, equals, text = rest.pop(0).partition("=")
         if not name.startswith("--") or not (equals or rest):
-            raise SettingError(f"expected --name value, got {name!r}")
+            raise SettingError(f"expected --name value, got {short(name)}")
         pairs.append((name[2:].replace("-", "_"), typed_value(text if equals else rest.pop(0))))
     return pairs
 
@@ -33,7 +33,7 @@ def set_pairs(words: Sequence[str]) -> list[tuple[tuple[str, ...], Any]]:
     for word in words:
         name, equals, text = word.partition("=")
         if not equals or not name:
-            raise SettingError(f"--set takes name=value, e.g. --set init.scale=0.1, got {word!r}")
+            raise SettingError(f"--set takes name=value, e.g. --set init.scale=0.1, got {short(word)}")
         pairs.append((tuple(name.split(".")), typed_value(text)))
     return pairs
 

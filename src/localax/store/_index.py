@@ -14,7 +14,7 @@ from typing import Any
 from pydantic_core import from_json
 
 from .._disk import write_atomically
-from ._run import MARK, Run, read_run
+from ._run import MARK, Run, read_run, run_of
 
 INDEX = "index.json"
 _FORMAT = 1
@@ -51,8 +51,9 @@ class Index:
         entry = self.known.get(folder.name)
         with suppress(OSError, KeyError, TypeError, AttributeError):
             if entry is not None and entry["signature"] == _signature(folder, entry["run"]["files"]):
+                run = run_of(entry["run"])
                 self.new[folder.name] = entry
-                return Run(**(entry["run"] | {"status": tuple(entry["run"]["status"])}))
+                return run
         run = read_run(folder)
         self.changed = True
         with suppress(OSError):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .._disk import canonical, libraries, plain
-from .._errors import SettingError, setting_error
+from .._errors import SettingError, setting_error, short
 from .._text import table
 
 MARK = "run.json"
@@ -157,13 +157,21 @@ def _parsed(data: bytes) -> Run:
     values = json.loads(data)
     number = values.pop("format")
     if number != _FORMAT:
-        raise SettingError(f"has format {number}, {_writer(values)}; this one reads {_FORMAT}: {_ADVICE}")
+        raise SettingError(f"has format {short(number)}, {_writer(values)}; this one reads {_FORMAT}: {_ADVICE}")
+    plain(values["identity"])  # finite
+    return run_of(values)
+
+
+def run_of(values: Mapping[str, Any]) -> Run:
+    """A record from plain data; a TypeError, KeyError or AttributeError where it is none."""
     texts = (*(values[key] for key in ("name", "created", "kind", "title")), *values["status"])
-    texts = (*texts, *values["libraries"].values(), *values["files"], *values.get("sha256", {}))
-    if not all(isinstance(text, str) for text in texts) or not isinstance(values["size"], int):
+    texts = (*texts, *values["libraries"].values(), *values["files"].values(), *values.get("sha256", {}).values())
+    if not all(isinstance(text, str) for text in texts) or type(values["size"]) is not int:
         raise TypeError(MARK)
-    plain(values["identity"]).keys()  # a table, and finite
-    return Run(**(values | {"status": tuple(values["status"])}))
+    values["identity"].keys()  # a table
+    if not values.get("sha256", {}).keys() <= values["files"].keys():
+        raise KeyError(MARK)
+    return Run(**{**values, "status": tuple(values["status"])})
 
 
 _ADVICE = "run it again, or read its trajectory.npz with lx.load"

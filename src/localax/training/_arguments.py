@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from .._errors import setting_error
+from ..spec import counted_seeds
 
 
 def whole(name: str, value: Any, least: int = 1) -> int:
@@ -28,8 +29,9 @@ def positive(name: str, value: Any) -> float:
 
 def checked_seeds(seeds: Any) -> np.ndarray:
     """Seeds one by one; a whole number stands for that many."""
-    many = isinstance(seeds, int | np.integer) and not isinstance(seeds, bool)
-    array = np.arange(seeds) if many else np.asarray(seeds)
+    if isinstance(seeds, int | np.integer) and not isinstance(seeds, bool):
+        return np.arange(counted_seeds("train", int(seeds)), dtype=np.int32)
+    array = np.asarray(seeds)
     if array.ndim != 1 or array.dtype.kind not in "iu" or not array.size or array.min() < 0 or array.max() >= 2**31:
         raise setting_error("train", "seeds", seeds, "whole numbers from 0 to 2^31 - 1, or how many")
     if len(np.unique(array)) < len(array):

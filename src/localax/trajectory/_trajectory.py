@@ -68,7 +68,7 @@ class Trajectory:
         values["time"] = _frozen("time", np.asarray(self.time, np.float64))
         values["records"] = {name: _frozen(name, array) for name, array in self.records.items()}
         values["swept"] = {name: _frozen(name, array) for name, array in self.swept.items()}
-        values["settings"] = plain(self.settings)
+        values["settings"] = plain(dict(self.settings))
         for name, value in values.items():
             object.__setattr__(self, name, value)
         _check_shapes(self)

@@ -10,11 +10,12 @@ from typing import Any
 
 import plotly
 from fastapi import FastAPI, HTTPException, Request
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse, PlainTextResponse, Response
 from fastapi.sse import EventSourceResponse
 from fastapi.staticfiles import StaticFiles
 
-from .._errors import SettingError
+from .._errors import SettingError, short
 from ._catalogue import catalogue
 from ._export import command_line, python_lines
 from ._guard import Door, Guard
@@ -46,6 +47,7 @@ def create_app(lab: Lab, door: Door) -> FastAPI:
     for kind, status in {SettingError: 400, Gone: 404, NotNow: 409}.items():
         app.add_exception_handler(kind, _answer(status))
     app.add_exception_handler(HTTPException, _plain_error)
+    app.add_exception_handler(RequestValidationError, _unread)
     app.add_exception_handler(404, _plain_error)
     app.add_exception_handler(405, _plain_error)
     for add in (_pages, _stimulus_routes, _run_routes, _job_routes, _report_routes):
@@ -64,6 +66,13 @@ def _answer(status: int) -> Any:
 
 async def _plain_error(_: Request, error: Any) -> JSONResponse:
     return JSONResponse({"error": str(error.detail), "where": None}, error.status_code)
+
+
+async def _unread(_: Request, error: Any) -> JSONResponse:
+    """What a part of the address must be, in one line."""
+    first = error.errors()[0]
+    where = str(first["loc"][-1])
+    return JSONResponse({"error": f"{where}: {first['msg'].lower()}, got {short(first['input'])}", "where": where}, 422)
 
 
 async def _body(request: Request) -> dict[str, Any]:

@@ -9,10 +9,10 @@ import secrets
 import sys
 import traceback
 from dataclasses import dataclass
-from http.cookies import SimpleCookie
+from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
@@ -102,7 +102,7 @@ class Guard:
         if self.door.token is None and _name(host) not in LOOPBACK:
             raise Refused(403, f"this server is called {self.door.host}, not {host[:60]!r}")
         origin = headers.get("origin")
-        if origin is not None and urlsplit(origin).netloc != host:
+        if origin is not None and _parts(origin).netloc != host:
             raise Refused(403, "only the lab's own page may ask; this came from another one")
         site = headers.get("sec-fetch-site", "same-origin")
         if scope["path"] != "/" and site not in ("same-origin", "none"):
@@ -124,7 +124,10 @@ class Guard:
     def _check_cookie(self, headers: Headers) -> None:
         if self.door.token is None:
             return
-        kept = SimpleCookie(headers.get("cookie", "")).get(self.door.cookie)
+        try:
+            kept = SimpleCookie(headers.get("cookie", "")).get(self.door.cookie)
+        except CookieError:  # none of ours
+            kept = None
         if kept is None or not self._is_token(kept.value):
             raise Refused(403, "open the whole address that `localax lab` has printed, with its token")
 
@@ -138,7 +141,15 @@ def _tell_where(error: Exception) -> None:
 
 def _name(host: str) -> str:
     """A host without its port."""
-    return urlsplit(f"//{host}").hostname or ""
+    return _parts(f"//{host}").hostname or ""
+
+
+def _parts(address: str) -> SplitResult:
+    """An address in its parts; one that is none has no parts."""
+    try:
+        return urlsplit(address)
+    except ValueError:  # such as half a bracket
+        return urlsplit("")
 
 
 def _most(scope: Scope) -> int:
@@ -149,7 +160,7 @@ def _limited(receive: Receive, headers: Headers, most: int) -> Receive:
     """What a request brings, as long as it is not too much."""
     line = f"at most {most / 2**20:g} MB can be sent here"
     said = headers.get("content-length", "0")
-    if not said.isdigit() or int(said) > most:
+    if not (said.isascii() and said.isdigit() and len(said) < 20) or int(said) > most:
         raise Refused(413, line)
     seen = 0
 

@@ -68,7 +68,7 @@ def _bound(host: str, port: int) -> socket.socket:
         found.bind(address)
         found.listen(128)
         return found
-    except socket.gaierror:
+    except (socket.gaierror, ValueError):  # the second: no name can be so long, or have such letters
         raise setting_error("lab", "--host", host, "a name or address of this machine") from None
     except OSError as error:
         if error.errno == errno.EADDRINUSE:

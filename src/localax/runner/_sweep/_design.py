@@ -112,8 +112,12 @@ def read_design(source: StrPath | Mapping[str, Any], pairs: Sequence[str] = ()) 
     if not isinstance(table, dict) or not table:
         raise SettingError("sweep: the file needs a table [sweep] that says what varies, e.g. rate = [0.02, 0.05]")
     what = tables.pop("what", "train")
+    if not isinstance(what, str):
+        raise setting_error("sweep", "what", what, 'the name of what is repeated, e.g. "train"')
     options = {on: tables.pop(on) for on in ("processes", "dask", "slurm") if on in tables}
     axes = tuple(_axes(table, tables))
+    if not axes:
+        raise SettingError("sweep: the table [sweep] names nothing that varies; add a list, e.g. rate = [0.02, 0.05]")
     design = Design(what, tables, axes, _names(axes), options)
     if design.count > SETTINGS:
         raise SettingError(f"sweep: {design.count:,} settings are more than the {SETTINGS:,} of one sweep; take fewer")
@@ -164,10 +168,15 @@ def _listed(path: str, value: Any) -> list[Any]:
 
 
 def _ends(path: str, ends: Any, log: bool) -> tuple[float, float]:
-    numbers = isinstance(ends, list) and len(ends) == 2 and all(type(end) in (int, float) for end in ends)
+    numbers = isinstance(ends, list) and len(ends) == 2 and all(_is_number(end) for end in ends)
     if not numbers or not ends[0] < ends[1] or (log and ends[0] <= 0):
         raise setting_error("sweep", path, ends, f"a range from a smaller to a larger number{', both > 0' * log}")
     return float(ends[0]), float(ends[1])
+
+
+def _is_number(value: Any) -> bool:
+    """Whether a value is one that a float can hold; JSON's and TOML's whole numbers have no end."""
+    return type(value) in (int, float) and abs(value) < 1e300
 
 
 def _count(path: str, count: Any) -> int:
@@ -235,10 +244,14 @@ def _sobol(table: Any) -> tuple[Place, ...]:
     if not isinstance(table, Mapping):
         raise setting_error("sweep", "sobol", table, "a table: count, seed, log and ranges of settings")
     log, seed, count = table.get("log", []), table.get("seed", 0), _count("sobol", table.get("count"))
+    if type(seed) is not int or not 0 <= seed < 2**63:
+        raise setting_error("sweep", "seed of sobol", seed, "a whole number >= 0")
+    if not isinstance(log, list):
+        raise setting_error("sweep", "log of sobol", log, "a list of settings, e.g. log = ['rate']")
     ranges = dict(_leaves(table, ("count", "seed", "log")))
     if not ranges:
         raise SettingError("sweep: sobol names no range; add one, e.g. rate = [0.01, 0.1]")
-    logs = [_meant(ranges, name) for name in log]
+    logs = [_meant(ranges, str(name)) for name in log]
     ends = np.array([_ends(path, value, path in logs) for path, value in ranges.items()], float)
     ends = np.where([[path in logs] for path in ranges], np.log(np.where(ends > 0, ends, 1)), ends)
     unit = qmc.Sobol(len(ranges), rng=seed).random_base2(max(count - 1, 0).bit_length())[:count]

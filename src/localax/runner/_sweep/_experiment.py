@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._errors import setting_error
 from ...outcome import Outcome
 from .._experiments import FILE, ExperimentUnit, experiment_unit
 from ._works import PLACE, AbstractWork, Labelled, Settings
@@ -27,9 +28,12 @@ class Experiment(AbstractWork):
     def own_unit(self, settings: Settings) -> ExperimentUnit:
         from ... import experiments
 
+        seed = settings["seed"]
+        if type(seed) is not int or not 0 <= seed < 2**31:
+            raise setting_error("sweep", "seed", seed, "a whole number >= 0 and < 2^31")
         own = {name: value for name, value in settings.items() if name not in ("preset", "seed")}
         made = experiments.named(self.name).preset(settings["preset"]).changed(own)
-        return experiment_unit(made, seed=settings["seed"])
+        return experiment_unit(made, seed=seed)
 
     def form(self, settings):
         return self.own_unit(settings).name

@@ -80,11 +80,23 @@ def sweep_figure(
     the diagram shows; for curves, the setting that tells them apart. **at**: values of other settings, by name; the
     first unless given. **theory**: whether its threshold is drawn.
     """
-    import xarray
-
-    with xarray.open_dataset(path) as data:
+    with _result(path) as data:
         made = _Picture(data, described(json.loads(data.attrs["settings"])), dict(at or {}))
         return made.diagram(x, y, color or "ipr", theory) if made.is_axis(y) else made.curves(x, y, color, theory)
+
+
+def _result(path: StrPath) -> "xarray.Dataset":
+    """The file of a sweep, opened."""
+    import xarray
+
+    try:
+        data = xarray.open_dataset(path)
+        described(json.loads(data.attrs["settings"]))
+    except OSError:
+        raise
+    except Exception as error:  # whatever is met in a file that is not what it should be
+        raise SettingError(f"plot: {path} is no result of a sweep, as localax sweep writes it") from error
+    return data
 
 
 class _Picture:
@@ -95,6 +107,8 @@ class _Picture:
         self.fixed = dict.fromkeys(range(len(design.axes)), 0)
         for name, value in at.items():
             axis = self.axis(name)
+            if type(value) not in (int, float):
+                raise setting_error("plot", name, value, "a number, e.g. --at rate=0.05")
             if not np.isclose(axis.values, value, rtol=1e-6).any():
                 there = ", ".join(f"{one:g}" for one in axis.values[:8])
                 raise setting_error("plot", name, value, f"one of {there}")

@@ -15,9 +15,10 @@ from ..._disk import pack, unpack
 from ..._errors import setting_error, unknown
 from ...spec import built
 from ...stimuli import AbstractStimulus, Task
+from .._model import checked_by
 from .._training import SHELVES
 from .._unit import Files
-from ._works import PLACE, AbstractWork, Settings, checked_by
+from ._works import PLACE, AbstractWork, Settings
 
 ALONE = 2.0**30
 """Said to be the size of a data set, so that each is a unit of its own."""

@@ -14,10 +14,11 @@ from ...spec import built
 from ...stimuli import Task
 from ...store import TRAJECTORY
 from ...trajectory import Trajectory, load
+from .._model import checked_by
 from .._training import SHELVES, completed_stimulus, task_of
 from .._unit import Files
 from ._design import changed
-from ._works import PLACE, AbstractWork, Settings, checked_by, labelled_trajectory, measured, with_kinds
+from ._works import PLACE, AbstractWork, Settings, labelled_trajectory, measured, with_kinds
 
 
 class _Theory(pydantic.BaseModel):

@@ -5,21 +5,19 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 import numpy as np
-import pydantic
 
-from ..._errors import SettingError, unknown
 from ..._progress import Update
 from ...analysis import ipr, localized
+from ...spec import counted_seeds
 from ...store import TRAJECTORY
 from ...trajectory import Trajectory
 from .._training import SHELVES, TrainingSettings
 from .._unit import AbstractUnit, Files
 
 Settings = dict[str, Any]
-Model = TypeVar("Model", bound=pydantic.BaseModel)
 Labelled = dict[str, tuple[tuple[str, ...], np.ndarray]]
 """Arrays by name with the names of their axes; the first axis runs over the settings of a unit."""
 
@@ -60,7 +58,7 @@ class AbstractWork(abc.ABC):
     def seeds(self, settings: Settings) -> list[int]:
         """Initialisations; none where the work knows no such thing."""
         seeds = settings.get("seeds", []) if self.has_seeds else []
-        return list(range(seeds)) if isinstance(seeds, int) else list(seeds)
+        return list(range(counted_seeds("sweep", seeds))) if isinstance(seeds, int) else list(seeds)
 
     def size(self, settings: Settings) -> tuple[float, float]:
         """Bytes that a setting takes while it runs, and those of each of its networks."""
@@ -100,18 +98,6 @@ class AbstractWork(abc.ABC):
         """The unit of one setting, where units of this work hold one alone and have a kind of their own."""
         del settings
         return None
-
-
-def checked_by(model: type[Model], what: str, given: Settings) -> Model:
-    """Settings as a model has them; an unknown name or a wrong value is refused in one line."""
-    for name in given:
-        if name not in model.model_fields:
-            raise unknown(f"setting of {what}", name, model.model_fields)
-    try:
-        return model.model_validate(given)
-    except pydantic.ValidationError as error:
-        first = error.errors()[0]
-        raise SettingError(f"{what}: {'.'.join(map(str, first['loc']))}: {first['msg'].lower()}") from error
 
 
 def with_kinds(given: Settings) -> Settings:
