@@ -40,6 +40,7 @@ system:
 soak: .venv/.have-test
 	$(BIN)/python tests/soak/kills.py
 	PYTHONPATH=tests $(BIN)/python tests/soak/sweeps.py
+	PYTHONPATH=tests $(BIN)/python -m soak.numbers
 
 check: .venv/.have-check .venv/.have-test
 	$(BIN)/ruff check .

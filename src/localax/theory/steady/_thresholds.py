@@ -52,9 +52,11 @@ def flat_growth_rates(task: Task) -> Float[np.ndarray, "*pixels"]:
 def _phi(stimulus: AbstractStimulus, a: float) -> tuple[float, float]:
     """phi(a) and phi'(a) of a class, by numpy: a new law for every setting would be compiled again each time."""
     law = pixel_law(stimulus.marginal)
-    r = a / law.scale
-    value, change = law.amplify(np.array([r / math.sqrt(1 - r**2)]))
-    return law.scale * value[0], change[0] * (1 - r**2) ** -1.5
+    # Where all pixels are one, a is s: phi has a slope there, which nodes resolve up to t = 1e5.
+    r = min(a / law.scale, 1.0)
+    rest = max(1 - r**2, 1e-10)
+    value, change = law.amplify(np.array([r / math.sqrt(rest)]))
+    return law.scale * value[0], change[0] * rest**-1.5
 
 
 @in_float64
