@@ -11,9 +11,11 @@ from localax.stimuli import (
     NLGP,
     AbstractStimulus,
     Affine,
+    CentreSurround,
     Copula,
     Elliptical,
     Erf,
+    Filtered,
     Gaussian,
     GaussianClone,
     Ising,
@@ -319,7 +321,14 @@ def test_a_ring_that_is_one_number():
         exact_growth_rates(binary(constant, constant), samples=MANY)
 
 
-@pytest.mark.parametrize("coupling", [-2.0, -10.0, -100.0])
+@pytest.mark.parametrize("rates", [flat_growth_rates, exact_growth_rates])
+@pytest.mark.parametrize("law", [Ising(6, -100.0), Filtered(Ising(6, 0.5), CentreSurround())])
+def test_pixels_that_sum_to_zero_have_no_flat_field(rates, law):
+    with pytest.raises(SettingError, match="pixels that sum to 0"):
+        rates(binary(Affine(law, 0.5), law))
+
+
+@pytest.mark.parametrize("coupling", [-1e-300, -2.0, -10.0, -100.0])
 def test_a_frustrated_ring_has_rates_at_any_coupling(coupling):
     """1 + tanh^7 J is 1e-86 at J = -100, and no rounding: the same as counting states."""
     ring = Ising(7, coupling)
