@@ -37,13 +37,14 @@ system:
 	  || echo "cannot install $(PACKAGES)"
 
 # Kill every command at twenty moments and compare what comes out bit by bit; full disks, crowds on one store; ten thousand
-# inputs that nobody means to each thing that takes input from outside; a file of 10 GB; other versions. It takes hours;
-# SHARE=0.1 does a tenth.
+# inputs that nobody means to each thing that takes input from outside; numbers against enumeration and at extremes; a file
+# of 10 GB; other versions. It takes hours; SHARE=0.1 does a tenth.
 SHARE ?= 1
 soak: .venv/.have-test
 	PYTHONPATH=tests $(BIN)/python -m soak.kills --share $(SHARE)
 	PYTHONPATH=tests $(BIN)/python -m soak.stores --share $(SHARE)
 	PYTHONPATH=tests $(BIN)/python -m soak.fuzz --share $(SHARE)
+	PYTHONPATH=tests $(BIN)/python -m soak.numbers --share $(SHARE)
 	PYTHONPATH=tests $(BIN)/python -m soak.large_file
 	PYTHONPATH=tests $(BIN)/python -m soak.versions
 

@@ -11,11 +11,16 @@ from localax.stimuli import (
     NLGP,
     AbstractStimulus,
     Affine,
+    CentreSurround,
+    Copula,
     Elliptical,
+    Erf,
+    Filtered,
     Gaussian,
     GaussianClone,
     Ising,
     Kur,
+    PeriodicSquaredExponential,
     Surface,
     Task,
     hypercube_states,
@@ -301,3 +306,37 @@ def test_bad_input(few):
     with pytest.raises(SettingError, match="edgeworth_growth_rates: task"):
         edgeworth_growth_rates(Task(few.stimuli, lambda x: x.sum(1)))
     assert jnp.zeros(1).dtype == jnp.float32  # nothing leaves JAX in float64
+
+
+# At the ends ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_ring_that_is_one_number():
+    """Class 1 has no waves: only the white class 0 pulls on them, by -1/2."""
+    task = binary(Ising(8, 0.0), Ising(8, 100.0))
+    np.testing.assert_allclose(flat_growth_rates(task), [-4.5, *[-0.5] * 7], atol=1e-9)
+    np.testing.assert_allclose(exact_growth_rates(task).value, [-4.5, *[-0.5] * 7], atol=1e-9)
+    constant = Copula(8, PeriodicSquaredExponential(80.0), Erf(3.0))
+    with pytest.raises(SettingError, match="fields that have waves"):
+        exact_growth_rates(binary(constant, constant), samples=MANY)
+
+
+@pytest.mark.parametrize("rates", [flat_growth_rates, exact_growth_rates])
+@pytest.mark.parametrize("law", [Ising(6, -100.0), Filtered(Ising(6, 0.5), CentreSurround())])
+def test_pixels_that_sum_to_zero_have_no_flat_field(rates, law):
+    with pytest.raises(SettingError, match="pixels that sum to 0"):
+        rates(binary(Affine(law, 0.5), law))
+
+
+@pytest.mark.parametrize("coupling", [-1e-300, -2.0, -10.0, -100.0])
+def test_a_frustrated_ring_has_rates_at_any_coupling(coupling):
+    """1 + tanh^7 J is 1e-86 at J = -100, and no rounding: the same as counting states."""
+    ring = Ising(7, coupling)
+    found, counted = _ising(ring), _states(ring)
+    assert found.size == pytest.approx(counted.size, rel=1e-9)
+    np.testing.assert_allclose(found.power, counted.power, atol=1e-9)
+
+
+def test_a_gain_without_a_density_says_that_it_is_not_known():
+    rates = exact_growth_rates(binary(NLGP(8, 0.5, 1e6), NLGP(8, 1, 1e6)), samples=MANY)
+    assert np.all(np.isnan(rates.standard_error[1:]))

@@ -186,6 +186,17 @@ def test_effective_is_exact_for_gaussians_and_close_otherwise():
     assert 0.02 < error < 0.12  # .056 on average over random fields
 
 
+def test_a_frustrated_ring_at_any_coupling():
+    """An odd ring with one unequal bond, wherever: the mean over the 25 places and both signs."""
+    n = 25
+    w = 0.02 * np.random.default_rng(0).normal(size=n) + np.eye(n)[3]  # no state comes near 0
+    walk = np.array([[(-1.0) ** ((i - start) % n) for i in range(n)] for start in range(n)])
+    states = np.concatenate([walk, -walk])
+    truth = np.mean(states * (states @ w >= 0)[:, None], axis=0)
+    for coupling in (-19.0, -100.0):
+        np.testing.assert_allclose(mean_gated_input(Ising(n, coupling), w).value, truth, atol=1e-5)
+
+
 def test_many_fields():
     stimulus = Ising(10, 0.5)
     w = field((3, 2, 10))

@@ -11,6 +11,7 @@ from scipy import integrate, special, stats
 from helpers import assert_within, matrix, statements
 from localax.stimuli import (
     NLGP,
+    Affine,
     BlockPulse,
     CentreSurround,
     Copula,
@@ -84,6 +85,12 @@ def test_radius_of_student_t(df):
     law = Elliptical(40, 1, RadialStudentT(df)).marginal
     x = np.linspace(-6, 6, 13)
     np.testing.assert_allclose(law.cdf(x), stats.t(df).cdf(x * stats.t(df).std()), atol=2e-9)
+
+
+@pytest.mark.parametrize("df", [1e6, 1e10, 1e12])
+def test_many_degrees_of_freedom_keep_their_digits(df):
+    """E R^2 = n df/(df - 2), to 1e-9 as scipy's betaln; a difference of log-gammas is 4% off at 1e14 degrees."""
+    assert RadialStudentT(df).moment(2, 8) == pytest.approx(8 * df / (df - 2), rel=2e-9)
 
 
 @pytest.mark.parametrize("size", [40, (5, 8)])
@@ -198,6 +205,12 @@ def test_filtered_covariance_by_dense_algebra(stimulus, kernel):
 def test_taps_are_centred_on_the_pixel():
     taps = np.asarray(Filtered(Ising(8, 0), [0, 2, 1]).taps)
     np.testing.assert_allclose(taps, np.array([2, 1, 0, 0, 0, 0, 0, 0]) / math.sqrt(5), atol=1e-13)
+
+
+def test_a_faint_stimulus_is_filtered_like_any_other():
+    """What a filter leaves is told from what there is, not from 1."""
+    faint = Filtered(Affine(Ising(8, 0.5), 1e-8), CentreSurround())
+    np.testing.assert_allclose(faint.covariance(), Filtered(Ising(8, 0.5), CentreSurround()).covariance(), rtol=1e-9)
 
 
 def test_centre_surround_kernel():

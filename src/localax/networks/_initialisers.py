@@ -198,7 +198,7 @@ class SmallBump(AbstractInitialiser):
 class Gabor(AbstractInitialiser):
     """Each unit is a Gaussian window times a cosine, of the same width and period, evenly placed."""
 
-    width: Annotated[Leaf, Setting("standard deviation of the window in pixels", gt=0, typical=(1, 10))]
+    width: Annotated[Leaf, Setting("standard deviation of the window in pixels", ge=1e-6, le=1e6, typical=(1, 10))]
     period: Annotated[Leaf, Setting("pixels per cycle, along the last axis", ge=2, typical=(2, 20))]
     scale: Annotated[Leaf, AMPLITUDE]
 

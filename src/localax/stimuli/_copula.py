@@ -22,7 +22,7 @@ from ._covariances import (
     valid_spectrum,
 )
 from ._field import AbstractField, correlated_field
-from ._normal_maps import MARGINALS, AbstractNormalMap, Algebraic, Erf, Normal
+from ._normal_maps import EXPONENT, GAIN, MARGINALS, AbstractNormalMap, Algebraic, Erf, Normal
 
 BETWEEN = Setting("correlation of the Gaussian field", options=lambda: COVARIANCES, parameter="covariance")
 
@@ -101,7 +101,7 @@ class NLGP(AbstractCopula):
 
     size: SizeField = eqx.field(static=True)
     lengthscale: Annotated[Leaf, LENGTHSCALE]
-    gain: Annotated[Leaf, Setting("steepness g of erf(g z); IG22 writes sqrt(2) g", gt=0, typical=(0.01, 100))]
+    gain: Annotated[Leaf, GAIN]
     latent: Latent
     marginal: Erf
 
@@ -116,7 +116,7 @@ class Kur(AbstractCopula):
 
     size: SizeField = eqx.field(static=True)
     lengthscale: Annotated[Leaf, LENGTHSCALE]
-    k: Annotated[Leaf, Setting("exponent of the algebraic sigmoid; the variance needs k > 2", gt=2, typical=(3, 30))]
+    k: Annotated[Leaf, EXPONENT]
     latent: Latent
     marginal: Algebraic
 

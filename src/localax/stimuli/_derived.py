@@ -16,7 +16,7 @@ from ..spec import Setting, Size, validated
 from ._base import AbstractStimulus, checked_stimulus
 from ._copula import NLGP, Copula, Gaussian, Kur
 from ._elliptical import Elliptical
-from ._empirical import NaturalPatches, standardised
+from ._empirical import LARGEST, NaturalPatches, standardised
 from ._field import AbstractField, matrix_field, row_field
 from ._ising import Ising
 from ._kernels import AbstractKernel, CentreSurround, Taps
@@ -27,6 +27,9 @@ from ._support import Support
 
 LAWS = (Ising, NLGP, Kur, Gaussian, Copula, Elliptical, SinglePulse, BlockPulse, NaturalPatches)
 PIECE = Setting("pixels of the piece, or (height, width) of the corner", kind="size")
+AFFINE = f"a finite number other than 0, from {1 / LARGEST:g} to {LARGEST:g} in size"
+DRIFT = 1e5
+"""Offsets of more standard deviations leave float32 samples less than two digits of what varies."""
 INNER = Setting("any stimulus", options=lambda: (*LAWS, GaussianClone, Filtered, Affine, Window, RandomScale))
 
 
@@ -152,7 +155,7 @@ class Filtered(AbstractMapped):
         row = self.kernel.row(stimulus.shape)
         alike = stimulus.shift_invariant
         power = _filtered_row(stimulus, row).flat[0] if alike else np.diag(_filtered_matrix(stimulus, row)).mean()
-        if power <= 1e-12:
+        if not power > 1e-12 * np.mean(stimulus.pixel_variances()) * np.sum(row**2):
             raise setting_error(Filtered, "kernel", kernel, "a filter that leaves some of the stimulus")
         self.taps = row / np.sqrt(power)
 
@@ -186,12 +189,20 @@ class Affine(AbstractMapped):
         self.stimulus = checked_stimulus(Affine, stimulus)
         self.size = stimulus.size
         self.scale, self.offset = validated(Affine, scale=scale, offset=offset)
-        if self.scale == 0:
-            raise setting_error(Affine, "scale", scale, "a finite number other than 0")
+        if not 1 / LARGEST <= abs(self.scale) <= LARGEST:
+            raise setting_error(Affine, "scale", scale, AFFINE)
+        if not self.keeps_origin:
+            self._refuse_drift()
 
     def through(self, x: Any) -> Any:
         xp = jnp if isinstance(x, jax.Array) else np
         return x * xp.asarray(self.scale, x.dtype) + xp.asarray(self.offset, x.dtype)
+
+    def _refuse_drift(self) -> None:
+        spread = float(abs(self.scale) * np.sqrt(np.mean(self.stimulus.pixel_variances())))
+        if abs(self.offset) > (DRIFT * spread or LARGEST):
+            expected = f"at most {DRIFT:g} standard deviations ({spread:g}), beyond which float32 rounds samples away"
+            raise setting_error(Affine, "offset", float(self.offset), expected)
 
     @property
     def keeps_origin(self) -> bool:

@@ -2,6 +2,7 @@
 
 import abc
 import functools
+import math
 from collections.abc import Callable
 from typing import Annotated
 
@@ -20,7 +21,7 @@ from ._base import AbstractStimulus
 from ._copula import Latent
 from ._covariances import LENGTHSCALE, SquaredExponential
 from ._marginals import AbstractMarginal, Numbers
-from ._normal_maps import StudentT
+from ._normal_maps import DEGREES, StudentT
 
 
 class AbstractRadial(eqx.Module):
@@ -98,7 +99,7 @@ class Shell(AbstractByTail):
 class RadialStudentT(AbstractRadial):
     """The radius of a multivariate Student t."""
 
-    df: Annotated[Leaf, Setting("degrees of freedom; the variance needs df > 2", gt=2, typical=(2.5, 30))]
+    df: Annotated[Leaf, DEGREES]
 
     def __init__(self, df):
         (self.df,) = validated(RadialStudentT, df=df)
@@ -115,8 +116,9 @@ class RadialStudentT(AbstractRadial):
         if order >= df:
             return float("inf")
         logs = scipy.special.gammaln((dimension + order) / 2) - scipy.special.gammaln(dimension / 2)
-        logs += scipy.special.gammaln((df - order) / 2) - scipy.special.gammaln(df / 2)
-        return float(df ** (order / 2) * np.exp(logs))
+        # Gamma((df - k)/2)/Gamma(df/2): the difference of two logarithms would lose all digits at many degrees.
+        logs += scipy.special.betaln((df - order) / 2, order / 2) - scipy.special.gammaln(order / 2)
+        return float(np.exp(logs + order / 2 * math.log(df)))
 
     def marginal(self, dimension: int) -> AbstractMarginal:
         del dimension

@@ -86,11 +86,19 @@ def checked_samples(cls: type | str, samples: Any) -> Float[np.ndarray, "n *pixe
     if array.dtype.kind not in "iuf" or array.ndim not in (2, 3) or array.size == 0:
         raise setting_error(cls, "samples", f"{array.dtype} array of shape {array.shape}", expected)
     with np.errstate(over="ignore"):  # what float32 cannot hold is refused below
-        array = array.astype(np.float32)
-    if not np.all(np.isfinite(array)):
-        bad = np.argwhere(~np.isfinite(array))[0].tolist()
+        single = array.astype(np.float32)
+    if not np.all(np.isfinite(single)):
+        bad = np.argwhere(~np.isfinite(single))[0].tolist()
         raise setting_error(cls, "samples", f"a value that is not finite at {bad}", expected)
-    return array
+    top = float(np.max(np.abs(array)))
+    if top and not 1 / LARGEST <= top <= LARGEST:
+        scaled = f"numbers the largest of which is from {1 / LARGEST:g} to {LARGEST:g} (divide them by their deviation)"
+        raise setting_error(cls, "samples", f"numbers up to {top:.3g}", scaled)
+    return single
+
+
+LARGEST = 1e15
+"""Numbers beyond this, and data wholly below its inverse, have squares and products that float32 cannot hold."""
 
 
 TREATMENTS = ("raw", "whitened", "centre-surround")

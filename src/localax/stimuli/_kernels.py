@@ -26,8 +26,8 @@ class AbstractKernel(eqx.Module):
 class CentreSurround(AbstractKernel):
     """A narrow Gaussian less a wide one, each of unit sum: on-centre, off-surround."""
 
-    centre: Annotated[Leaf, Setting("width of the centre in pixels", gt=0, typical=(0.5, 2))]
-    surround: Annotated[Leaf, Setting("width of the surround in pixels", gt=0, typical=(2, 6))]
+    centre: Annotated[Leaf, Setting("width of the centre in pixels", ge=1e-6, le=1e6, typical=(0.5, 2))]
+    surround: Annotated[Leaf, Setting("width of the surround in pixels", ge=1e-6, le=1e6, typical=(2, 6))]
     balance: Annotated[Leaf, Setting("weight of the surround", ge=0, le=2, typical=(0, 1))]
 
     def __init__(self, centre=1.0, surround=3.0, balance=1.0):
@@ -47,9 +47,9 @@ class Taps(AbstractKernel):
     values: Leaf
 
     def __init__(self, values):
-        expected = "an AbstractKernel, or finite numbers on one or two axes"
+        expected = "an AbstractKernel, or finite numbers up to 1e15 on one or two axes"
         array = finite_array("Filtered", "kernel", values, expected)
-        if array.ndim not in (1, 2):
+        if array.ndim not in (1, 2) or np.any(np.abs(array) > 1e15):
             raise setting_error("Filtered", "kernel", values, expected)
         self.values = array.astype(float)
 

@@ -25,6 +25,9 @@ from ._marginals import AbstractMarginal, Numbers, root
 Columns = Float[np.ndarray, "*any n"]
 FAR = 38.0
 """Beyond this many standard deviations the normal density is no float64 number."""
+GAIN = Setting("steepness g of erf(g z); IG22 writes sqrt(2) g", ge=1e-30, le=1e30, typical=(0.01, 100))
+EXPONENT = Setting("exponent; the variance needs k > 2, the kurtosis k > 4", gt=2, le=1e12, typical=(3, 30))
+DEGREES = Setting("degrees of freedom; the variance needs df > 2", gt=2, le=1e12, typical=(2.5, 30))
 
 
 class AbstractNormalMap(AbstractMarginal):
@@ -185,7 +188,7 @@ class Normal(AbstractNormalMap):
 class Erf(AbstractNormalMap):
     """erf(gain z), the marginal of NLGP: Gaussian at small gain, +-1 at large gain; excess kurtosis 0 to -2."""
 
-    gain: Annotated[Leaf, Setting("steepness g of erf(g z)", gt=0, typical=(0.01, 100))]
+    gain: Annotated[Leaf, GAIN]
     norm: Leaf
 
     def __init__(self, gain):
@@ -219,7 +222,7 @@ class Erf(AbstractNormalMap):
 class Algebraic(AbstractNormalMap):
     """The algebraic sigmoid's law, the marginal of Kur: heavy tails at small k, close to uniform at large k."""
 
-    k: Annotated[Leaf, Setting("exponent; the variance needs k > 2, the kurtosis k > 4", gt=2, typical=(3, 30))]
+    k: Annotated[Leaf, EXPONENT]
     norm: Leaf
 
     def __init__(self, k):
@@ -296,7 +299,7 @@ class Bernoulli(AbstractNormalMap):
 class StudentT(AbstractNormalMap):
     """Student's t, scaled to variance 1; excess kurtosis 6/(df - 4), infinite for df <= 4."""
 
-    df: Annotated[Leaf, Setting("degrees of freedom; the variance needs df > 2", gt=2, typical=(2.5, 30))]
+    df: Annotated[Leaf, DEGREES]
     table: OddTable
 
     def __init__(self, df):

@@ -57,6 +57,16 @@ def unbalanced(asker: str, labels: np.ndarray) -> Exception:
     return setting_error(asker, "task", labels.tolist(), expected)
 
 
+def flat_damping(asker: str, shares: np.ndarray, modes: Float[np.ndarray, "classes *pixels"]) -> float:
+    """sum_c p_c l_c0, by which a flat field decays; refused where it is rounding, as behind a filter that sums to 0."""
+    total = np.tensordot(shares, modes, 1)
+    if total.flat[0] <= 1e-9 * np.max(total):
+        raise setting_error(
+            asker, "task", "pixels that sum to 0 in every sample", "of classes that a flat field can see"
+        )
+    return float(total.flat[0])
+
+
 def _inside(shape: tuple[int, ...]) -> str:
     return ", ".join(map(str, shape))
 

@@ -16,7 +16,7 @@ from ..._errors import setting_error
 from ..._math import spectrum
 from ...spec import Number, checked_count, finite_array
 from ...stimuli import AbstractStimulus, Task
-from .._checks import symmetric_task, unbalanced
+from .._checks import flat_damping, symmetric_task, unbalanced
 from .._estimate import Estimate, batches, draw
 from .._float64 import in_float64
 from .._gated_input import has_exact_input, mean_gated_input
@@ -50,11 +50,11 @@ def exact_growth_rates(task: Task, *, samples: int = 2**16, seed: int = 0) -> Es
     """
     shares, labels = symmetric_task("exact_growth_rates", task)
     modes = np.stack([spectrum(s.covariance()) for s in task.stimuli])
+    damping = flat_damping("exact_growth_rates", shares, modes)
     drive = [(w, zero_sum(s, Plan(samples, seed, c))) for c, (w, s) in enumerate(_labelled(task)) if w]
     total = sum(weight * one.size for weight, one in drive)
     if not total > 0:
         raise unbalanced("exact_growth_rates", labels)
-    damping = float(shares @ modes.reshape(len(modes), -1)[:, 0])
     power = sum(weight * one.power for weight, one in drive)
     rates = 2 * damping * power / total - np.tensordot(shares, modes, 1)
     # By the delta method: rate = 2 damping sum_c a_c A_c/sum_c a_c B_c, classes independent.

@@ -19,6 +19,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..._errors import setting_error
 from ..._math import hermite_powers, normal_nodes, spectrum
 from ..._types import Array, Float, Key
 from ...spec import checked_count
@@ -38,6 +39,10 @@ MOST = 60
 """Steps at most; halving alone would reach float32's rounding in 30."""
 HEAVIEST = 0.05
 """A mean of which one sample makes up this share has an error that nobody knows."""
+LOST = 1e20
+"""A term of this size has been divided by a slope that float32 has rounded away, as at gain 1e6: nobody knows it."""
+FLAT = 1e-10
+"""A latent field of which less than this share varies over the pixels is one number."""
 
 Samples = Float[Array, "n pixels"]
 Flat = Float[Array, " n"]
@@ -87,6 +92,8 @@ def _law(stimulus: AbstractCopula) -> tuple[Law, tuple[float, ...]]:
     modes.flat[0] = 0
     covariance = np.fft.ifftn(modes).real
     variance = covariance.flat[0]
+    if variance < FLAT:
+        raise setting_error("theory", "task", "a field that is the same at every pixel", "of fields that have waves")
     nodes, weight = normal_nodes()
     values = np.asarray(_mapped(stimulus.marginal, jnp.asarray(math.sqrt(variance) * nodes)))
     first, third = (float(np.sum(weight * values * h)) for h in (nodes, nodes**3 - 3 * nodes))
@@ -309,7 +316,7 @@ def _averages(stimulus: AbstractCopula, terms: Terms, given: tuple[Any, ...], pl
         sums = [a + np.asarray(b) for a, b in zip(sums, found, strict=True)]
         largest = max(largest, float(top))
     moments = sums[1]
-    known = largest < HEAVIEST * np.sum(np.abs(moments[0, : moments.shape[1] // 2]))
+    known = largest < LOST and largest < HEAVIEST * np.sum(np.abs(moments[0, : moments.shape[1] // 2]))
     found = _regressed(sums, _partners(moments.shape[1], bool(given)), n * count)
     variance = found.variance if known else np.full(found.variance.shape, np.nan)
     return Averages(found.mean, variance, found.covariance)

@@ -17,7 +17,7 @@ from ..._math import spectrum
 from ..._types import Float
 from ...spec import Number, Size
 from ...stimuli import NLGP, AbstractStimulus, Kur, Task
-from .._checks import unbalanced
+from .._checks import flat_damping, unbalanced
 from .._float64 import in_float64
 from .._pixel_law import pixel_law, root
 from ..flows import effective_field
@@ -37,24 +37,26 @@ def flat_growth_rates(task: Task) -> Float[np.ndarray, "*pixels"]:
         raise setting_error("flat_growth_rates", "task", task, "a Task on a ring or torus with one label per class")
     shares, labels, size = np.asarray(task.proportions), np.asarray(task.labels, float), int(np.prod(task.shape))
     modes = np.stack([spectrum(s.covariance()) for s in task.stimuli])
-    flat = modes.reshape(len(modes), -1)[:, 0]
+    flat, damping = modes.reshape(len(modes), -1)[:, 0], flat_damping("flat_growth_rates", shares, modes)
     drawn = zip(task.stimuli, flat, labels, strict=True)
     value, slope = np.transpose([_phi(s, math.sqrt(l / size)) if y else (0.0, 0.0) for s, l, y in drawn])
-    height = np.sum(shares * labels * value) / np.sum(shares * flat)
+    height = np.sum(shares * labels * value) / damping
     if not height > 0:
         raise unbalanced("flat_growth_rates", labels)
     gain = shares * (labels * slope / (height * np.sqrt(size * flat)) - 1)
     rates = np.tensordot(gain, modes, 1)
-    rates.flat[0] = -np.sum(shares * flat)
+    rates.flat[0] = -damping
     return rates
 
 
 def _phi(stimulus: AbstractStimulus, a: float) -> tuple[float, float]:
     """phi(a) and phi'(a) of a class, by numpy: a new law for every setting would be compiled again each time."""
     law = pixel_law(stimulus.marginal)
-    r = a / law.scale
-    value, change = law.amplify(np.array([r / math.sqrt(1 - r**2)]))
-    return law.scale * value[0], change[0] * (1 - r**2) ** -1.5
+    # Where all pixels are one, a is s: phi has a slope there, which nodes resolve up to t = 1e5.
+    r = min(a / law.scale, 1.0)
+    rest = max(1 - r**2, 1e-10)
+    value, change = law.amplify(np.array([r / math.sqrt(rest)]))
+    return law.scale * value[0], change[0] * rest**-1.5
 
 
 @in_float64

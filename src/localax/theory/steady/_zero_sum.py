@@ -125,10 +125,13 @@ def _turned(stimulus: AbstractStimulus) -> tuple[list[np.ndarray], np.ndarray]:
 
 
 def _whole(stimulus: AbstractStimulus) -> float:
-    """tr T^N = 1 + tanh^N J."""
-    coupling = stimulus.ising_coupling()
+    """tr T^N = 1 + tanh^N J, which keeps its digits where an odd ring of strong couplings below 0 makes it small."""
+    coupling, n = stimulus.ising_coupling(), math.prod(stimulus.shape)
     assert coupling is not None
-    return 1 + math.tanh(coupling) ** math.prod(stimulus.shape)
+    if coupling < -1 and n % 2:
+        odds = math.exp(2 * coupling)
+        return -math.expm1(n * (math.log1p(-odds) - math.log1p(odds)))
+    return 1 + math.tanh(coupling) ** n
 
 
 def sum_law(stimulus: AbstractStimulus) -> tuple[np.ndarray, np.ndarray] | None:
