@@ -4,6 +4,7 @@ From these annotations come the checks in the constructors, the lists that the c
 that settings files describe. There is no second list.
 """
 
+import functools
 import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping
@@ -77,6 +78,11 @@ SizeField = Annotated[Size, SIZE]
 
 def settings_of(cls: type) -> dict[str, Setting]:
     """The settings of the class ``cls``: annotated fields that its constructor takes, in the constructor's order."""
+    return dict(_settings_of(cls))
+
+
+@functools.cache
+def _settings_of(cls: type) -> dict[str, Setting]:
     hints = get_type_hints(cls, include_extras=True)
     notes = {
         s.parameter or name: s

@@ -31,34 +31,47 @@ EDGE = 0.995
 
 
 def preview(settings: TrainingSettings) -> dict[str, Any]:
-    """Samples, marginal and covariance of every class, the amplifier and the side of the threshold."""
+    """Marginal and covariance of every class, the amplifier and the side of the threshold: nothing is compiled."""
     began = time.perf_counter()
-    task = task_of(settings.stimulus, settings.labels, settings.proportions)
+    task = _task(settings)
+    sketch = Task([stimulus.sketch() for stimulus in task.stimuli], task.labels, task.proportions)
     labels = np.asarray(task.labels, float)
     last = int(np.argmax(labels))
     found = {
         "shape": list(task.shape),
-        "classes": _classes(task.stimuli, labels.tolist()),
-        "amplifier": {**_amplifier(task.stimuli[last]), "of": last},
-        "threshold": threshold(task),
+        "classes": _classes(task.stimuli, sketch.stimuli, labels.tolist()),
+        "amplifier": {**_amplifier(sketch.stimuli[last]), "of": last},
+        "threshold": threshold(sketch),
     }
     return {**found, "milliseconds": listed(1e3 * (time.perf_counter() - began), 3)}
 
 
-def _classes(stimuli: Sequence[AbstractStimulus], labels: Sequence[float]) -> list[dict[str, Any]]:
+def samples(settings: TrainingSettings) -> dict[str, Any]:
+    """Samples of every class; asked apart from all else, as each new size of a ring is compiled."""
+    task = _task(settings)
+    drawn = [packed(stimulus.sample(jax.random.key(0), SAMPLES)) for stimulus in task.stimuli]
+    return {"shape": list(task.shape), "samples": drawn}
+
+
+def _task(settings: TrainingSettings) -> Task:
+    return task_of(settings.stimulus, settings.labels, settings.proportions)
+
+
+def _classes(
+    stimuli: Sequence[AbstractStimulus], sketches: Sequence[AbstractStimulus], labels: Sequence[float]
+) -> list[dict[str, Any]]:
     """Every class; the marginal is computed once where all have the same."""
-    laws = [stimulus.marginal for stimulus in stimuli]
+    laws = [sketch.marginal for sketch in sketches]
     same = all(eqx.tree_equal(law, laws[0]) is True for law in laws[1:])
     marginals = [_marginal(laws[0])] * len(laws) if same else [_marginal(law) for law in laws]
     return [
         {
             "title": repr(stimulus),
             "label": label,
-            "samples": packed(stimulus.sample(jax.random.key(0), SAMPLES)),
-            "covariance": packed(_covariance(stimulus)),
+            "covariance": packed(_covariance(sketch)),
             "marginal": marginal,
         }
-        for stimulus, label, marginal in zip(stimuli, labels, marginals, strict=True)
+        for stimulus, sketch, label, marginal in zip(stimuli, sketches, labels, marginals, strict=True)
     ]
 
 
@@ -66,9 +79,12 @@ def _covariance(stimulus: AbstractStimulus) -> np.ndarray:
     """With pixel 0; with the pixel in the middle where there is no ring."""
     if stimulus.shift_invariant:
         return stimulus.covariance()
-    matrix = stimulus.covariance_matrix()
-    middle = np.ravel_multi_index([side // 2 for side in stimulus.shape], stimulus.shape)
-    return matrix[middle].reshape(stimulus.shape)
+    middle, data = np.ravel_multi_index([side // 2 for side in stimulus.shape], stimulus.shape), stimulus.dataset()
+    if data is None:
+        return stimulus.covariance_matrix()[middle].reshape(stimulus.shape)
+    flat = np.asarray(data, float).reshape(len(data), -1)
+    row = (flat[:, middle] - flat[:, middle].mean()) @ flat / len(flat)
+    return row.reshape(stimulus.shape)
 
 
 def _marginal(law: AbstractMarginal) -> dict[str, Any]:
@@ -95,14 +111,14 @@ def _shares(law: AbstractMarginal, edges: np.ndarray) -> np.ndarray:
 
 
 def _amplifier(stimulus: AbstractStimulus) -> dict[str, Any]:
-    """The amplifier of a class, its tangent and its expansion to third order."""
+    """The amplifier of a class, its tangent and its expansion to third order; by numpy, as each law has other nodes."""
     try:
-        phi = amplifier(stimulus)
-        a = EDGE * phi.scale * np.linspace(-1, 1, GRID)
-        tangent, value = phi.taylor(1)(a), phi(a)
+        phi = amplifier(stimulus, groups=0)
     except SettingError as error:
         return {"missing": str(error)}
-    return {"a": packed(a), "phi": packed(value), "tangent": packed(tangent), "third": _third(phi, a)}
+    r = EDGE * np.linspace(-1, 1, GRID)
+    a, value = phi.scale * r, phi.scale * phi.law.amplify(r / np.sqrt(1 - r**2))[0]
+    return {"a": packed(a), "phi": packed(value), "tangent": packed(phi.taylor(1)(a)), "third": _third(phi, a)}
 
 
 def _third(phi: Any, a: np.ndarray) -> Any:
@@ -149,7 +165,7 @@ def _wave_name(wave: int, shape: tuple[int, ...]) -> str:
 
 def far_threshold(settings: TrainingSettings) -> dict[str, Any]:
     """Where the threshold lies in each setting that has one, and the growth rate of the true flow."""
-    task = task_of(settings.stimulus, settings.labels, settings.proportions)
+    task = _task(settings)
     return {"critical": _criticals(settings), "exact": _exact(task)}
 
 

@@ -38,6 +38,9 @@ def flat_growth_rates(task: Task) -> Float[np.ndarray, "*pixels"]:
     shares, labels, size = np.asarray(task.proportions), np.asarray(task.labels, float), int(np.prod(task.shape))
     modes = np.stack([spectrum(s.covariance()) for s in task.stimuli])
     flat = modes.reshape(len(modes), -1)[:, 0]
+    if np.any(flat <= ROUNDING * modes.reshape(len(modes), -1).max(1)):
+        expected = "of classes that have a flat wave, which a balanced filter takes away"
+        raise setting_error("flat_growth_rates", "task", f"variances {flat} of it", expected)
     drawn = zip(task.stimuli, flat, labels, strict=True)
     value, slope = np.transpose([_phi(s, math.sqrt(l / size)) if y else (0.0, 0.0) for s, l, y in drawn])
     height = np.sum(shares * labels * value) / np.sum(shares * flat)
