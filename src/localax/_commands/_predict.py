@@ -39,11 +39,8 @@ def predict(
 
     if report is not None:
         _refuse_no_folder(report)
-    data = prediction.read_samples(file, array=array, patch=patch, seed=seed)
+    data, given = prediction.read_data(file, labels, array=array, patch=patch, seed=seed)
     other = None if contrast is None else prediction.read_samples(contrast, array=array, patch=patch, seed=seed)
-    given = None if labels is None else prediction.read_labels(labels)
-    if given is not None and data.rows is not None and given.ndim == 1 and len(given) > data.rows[-1]:
-        given = given[data.rows]
     found = prediction.predict(
         data.samples, given, contrast=None if other is None else other.samples, centre=centre, seed=seed, flows=flows,
         verify=verify,

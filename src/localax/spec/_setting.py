@@ -25,14 +25,18 @@ Size = int | tuple[int, int]
 Number = int | float
 
 
+NOUNS = {float: "a finite number", int: "a whole number", bool: "true or false", "file": "a file"}
+
+
 @dataclass(frozen=True)
 class Setting:
     """What a field means and which values it may take.
 
     ``meaning`` is one line for people, with the unit where there is one. ``gt``, ``ge``, ``lt`` and ``le`` bound a
-    number (>, >=, <, <=); None leaves that side open. ``kind`` is ``float``, ``int``, ``bool`` or ``"size"`` (pixels of
-    a ring, or height and width of a torus). ``choices`` lists literal values; ``options`` gives, when called, the
-    classes a nested object may have. ``typical`` is the range that a slider offers and that the tests draw from.
+    number (>, >=, <, <=); None leaves that side open. ``kind`` is ``float``, ``int``, ``bool``, ``"file"`` or
+    ``"size"`` (pixels of a ring, or height and width of a torus). ``choices`` lists literal values; ``options`` gives,
+    when called, the classes a nested object may have. ``typical`` is the range that a slider offers and that the tests
+    draw from.
     """
 
     meaning: str
@@ -68,8 +72,7 @@ class Setting:
         limits = [
             f"{symbol} {getattr(self, name):g}" for name, symbol in symbols.items() if getattr(self, name) is not None
         ]
-        noun = {float: "a finite number", int: "a whole number", bool: "true or false"}.get(self.kind, "")
-        return " ".join([noun, " and ".join(limits)]).strip()
+        return " ".join([NOUNS.get(self.kind, ""), " and ".join(limits)]).strip()
 
 
 SIZE = Setting("pixels of the ring, or (height, width) of the torus", kind="size")

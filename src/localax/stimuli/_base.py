@@ -127,7 +127,7 @@ class AbstractStimulus(eqx.Module):
         return None
 
     def sketch(self) -> "AbstractStimulus":
-        """A stimulus like this one for pictures: itself, unless its moments take long; then from some draws, at once."""
+        """A stimulus like this one for pictures: itself unless its moments take long, then some draws, at once."""
         return self
 
     def jackknife(self, count: int = 20) -> tuple[AbstractMarginal, ...]:

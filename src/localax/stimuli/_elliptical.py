@@ -22,7 +22,6 @@ from ._covariances import LENGTHSCALE, SquaredExponential
 from ._marginals import AbstractMarginal, Numbers
 from ._normal_maps import StudentT
 
-
 GRID = 1501
 """Points at which a distribution function is computed at most."""
 
