@@ -41,13 +41,19 @@ def preview(settings: TrainingSettings) -> dict[str, Any]:
 @functools.lru_cache(maxsize=4)
 def _preview(law: str) -> dict[str, Any]:
     """Kept, as another rate or batch leaves it as it is."""
-    began, task = time.perf_counter(), task_of(*json.loads(law))
+    began, given = time.perf_counter(), json.loads(law)
+    task = task_of(*given)
     sketch = Task([stimulus.sketch() for stimulus in task.stimuli], task.labels, task.proportions)
     labels = np.asarray(task.labels, float)
     last = int(np.argmax(labels))
     found = {
         "shape": list(task.shape),
-        "classes": _classes(task.stimuli, sketch.stimuli, labels.tolist()),
+        "classes": [
+            {"name": name, "title": repr(stimulus), "label": label, **moments}
+            for name, stimulus, label, moments in zip(
+                _names(given[0], len(labels)), task.stimuli, labels.tolist(), _moments(sketch.stimuli), strict=True
+            )
+        ],
         "amplifier": {**_amplifier(sketch.stimuli[last]), "of": last},
         "threshold": threshold(sketch),
     }
@@ -58,41 +64,41 @@ def samples(settings: TrainingSettings) -> dict[str, Any]:
     """Samples of every class; asked apart from all else, as each new size of a ring is compiled."""
     task = _task(settings)
     drawn = [packed(stimulus.sample(jax.random.key(0), SAMPLES)) for stimulus in task.stimuli]
-    return {"shape": list(task.shape), "samples": drawn}
+    return {"shape": list(task.shape), "names": _names(settings.stimulus, len(drawn)), "samples": drawn}
+
+
+def _names(stimulus: str | Mapping[str, Any], count: int) -> list[str]:
+    """What the classes are called on the page."""
+    if isinstance(stimulus, Mapping) and stimulus.get("samples"):
+        return ["label 0", "label 1"] if stimulus.get("classes") else ["shuffled pixels", "your data"]
+    return ["short class", "long class"] if count == 2 else [f"class {i}" for i in range(count)]
 
 
 def _task(settings: TrainingSettings) -> Task:
     return task_of(settings.stimulus, settings.labels, settings.proportions)
 
 
-def _classes(
-    stimuli: Sequence[AbstractStimulus], sketches: Sequence[AbstractStimulus], labels: Sequence[float]
-) -> list[dict[str, Any]]:
-    """Every class; the marginal is computed once where all have the same."""
-    laws = [sketch.marginal for sketch in sketches]
+def _moments(stimuli: Sequence[AbstractStimulus]) -> list[dict[str, Any]]:
+    """Covariance and marginal of every class; the latter is computed once where all have the same."""
+    laws = [stimulus.marginal for stimulus in stimuli]
     same = all(eqx.tree_equal(law, laws[0]) is True for law in laws[1:])
     marginals = [_marginal(laws[0])] * len(laws) if same else [_marginal(law) for law in laws]
-    return [
-        {
-            "title": repr(stimulus),
-            "label": label,
-            "covariance": packed(_covariance(sketch)),
-            "marginal": marginal,
-        }
-        for stimulus, sketch, label, marginal in zip(stimuli, sketches, labels, marginals, strict=True)
-    ]
+    covariances = [packed(_covariance(stimulus)) for stimulus in stimuli]
+    return [{"covariance": row, "marginal": law} for row, law in zip(covariances, marginals, strict=True)]
 
 
 def _covariance(stimulus: AbstractStimulus) -> np.ndarray:
-    """With pixel 0; with the pixel in the middle where there is no ring."""
+    """With pixel 0; where there is no ring with the pixel in the middle, which is put first."""
     if stimulus.shift_invariant:
         return stimulus.covariance()
-    middle, data = np.ravel_multi_index([side // 2 for side in stimulus.shape], stimulus.shape), stimulus.dataset()
+    centre, data = [side // 2 for side in stimulus.shape], stimulus.dataset()
+    middle = np.ravel_multi_index(centre, stimulus.shape)
     if data is None:
-        return stimulus.covariance_matrix()[middle].reshape(stimulus.shape)
-    flat = np.asarray(data, float).reshape(len(data), -1)
-    row = (flat[:, middle] - flat[:, middle].mean()) @ flat / len(flat)
-    return row.reshape(stimulus.shape)
+        row = stimulus.covariance_matrix()[middle]
+    else:
+        flat = np.asarray(data, float).reshape(len(data), -1)
+        row = (flat[:, middle] - flat[:, middle].mean()) @ flat / len(flat)
+    return np.roll(row.reshape(stimulus.shape), [-side for side in centre], range(len(centre)))
 
 
 def _marginal(law: AbstractMarginal) -> dict[str, Any]:
