@@ -210,9 +210,9 @@ def _job_routes(app: FastAPI, lab: Lab) -> None:
     async def keep(request: Request) -> JSONResponse:
         return JSONResponse((await receive_data(lab, request)).state(), 202)
 
-    @app.get("/api/data/{key}")
-    async def data(key: str) -> JSONResponse:
-        return JSONResponse(lab.own.find(key).names)
+    @app.get("/api/data/{name:path}")
+    async def data(name: str) -> JSONResponse:
+        return JSONResponse(lab.own.find(name).names)
 
 
 def _report_routes(app: FastAPI, lab: Lab) -> None:

@@ -96,14 +96,19 @@ def command_line(
     settings: TrainingSettings, stretches: Stretches = (), steps: int | None = None, names: Names | None = None
 ) -> str:
     """The command that makes a run and keeps it in a store; arguments as of :func:`python_lines`."""
-    settings = named(settings, _at_home(names or {}))
+    files = _at_home(names or {})
+    if any("," in file for file in files.values()):
+        raise SettingError(
+            "a name with a comma is a list on the command line; take the Python lines, or rename the file"
+        )
+    settings = named(settings, files)
     if len(stretches) > 1:
         raise SettingError("the rate was changed on the way, which no command line can say; take the Python lines")
     last = settings.steps if steps is None else steps
     given = settings.model_dump(exclude_none=True, exclude_defaults=True) | {"steps": last}
     words = [f"{name}={value}" for name, value in ONE_THREAD.items()] + ["localax", "train"]
     for part in ("stimulus", "network", "init"):
-        table = _table(getattr(settings, part))
+        table = {name: value for name, value in _table(getattr(settings, part)).items() if value != ""}  # no file
         given.pop(part, None)
         words += [f"--{part}", table.pop("kind")]
         words += [word for pair in _pairs(table, part) for word in ("--set", pair)]

@@ -50,10 +50,11 @@ class OwnData:
         now = asyncio.get_running_loop().time()
         self.kept[folder.name] = Kept(folder, {k: f"{folder.name}/{name}" for k, name in names.items() if name}, now)
 
-    def find(self, key: str) -> Kept:
-        """Data by their key, which stay a while longer for it."""
+    def find(self, name: str) -> Kept:
+        """Data by the key in their name, which stay a while longer for it."""
+        key, _, file = str(name).partition("/")
         if key not in self.kept:
-            raise Gone("this server no longer has these data; drop the file again at Own data")
+            raise Gone(f"{file[:60] or 'this file'} is no longer on the server: drop it again at Own data")
         self.kept[key].asked = asyncio.get_running_loop().time()
         return self.kept[key]
 
@@ -64,7 +65,7 @@ class OwnData:
         named = {k: stimulus[k] for k in FILES if stimulus.get(k)} if isinstance(stimulus, Mapping) else {}
         if not named:
             return given, {}
-        kept = self.find(key_of(named))
+        kept = self.find(next(iter(named.values())))
         if named != kept.names:
             raise setting_error("lab", "samples", named, "data that were dropped at Own data")
         files = {name: str(kept.folder / FILES[name]) for name in named}

@@ -153,7 +153,7 @@ def threshold(task: Task) -> dict[str, Any]:
             return _measured(task)
         rates = flat_growth_rates(task)
     except SettingError as error:
-        return {**nothing, "sentence": f"No threshold is known here: {error}"}
+        return {**nothing, "sentence": f"No threshold is known here: {_reason(error)}."}
     wave, rate = _fastest(rates)
     gives_way = rate > 0
     said = f"wave {_wave_name(wave, rates.shape)} {'grows' if gives_way else 'decays'} at {abs(rate):.3g}"
@@ -164,6 +164,11 @@ def threshold(task: Task) -> dict[str, Any]:
         "relative": listed(rate / abs(float(rates.flat[0]))),
         "sentence": f"The flat field {'gives way' if gives_way else 'holds'}: by Eq. 5 {said}.",
     }
+
+
+def _reason(error: SettingError) -> str:
+    """What is wanted, without who asked and what was given, which is on the screen."""
+    return str(error).partition(", got ")[0].partition(": ")[2] or str(error)
 
 
 def _measured(task: Task) -> dict[str, Any]:
@@ -205,7 +210,7 @@ def _exact(task: Task) -> dict[str, Any]:
     try:
         found = exact_growth_rates(task)
     except SettingError as error:
-        return {"missing": str(error)}
+        return {"missing": f"Of the true flow no rate is known: {_reason(error)}."}
     wave, rate = _fastest(np.asarray(found.value))
     error = float(np.asarray(found.standard_error).ravel()[wave])
     name = _wave_name(wave, np.shape(found.value))

@@ -87,8 +87,7 @@ def work(request: Mapping[str, Any], tell: Any, inbox: Any) -> dict[str, Any]:
     tell("progress", 0.05)
     data, labels = read_data(request["samples"], request["labels"])
     tell("progress", 0.2)
-    found = predict(data.samples, labels)
-    tell("progress", 0.9)
+    found = predict(data.samples, labels, progress=lambda done: tell("progress", 0.2 + 0.7 * done))
     figure = found.figure()
     return {
         "summary": f"{found.verdict}: {found.reasons[0] if found.reasons else ''}",

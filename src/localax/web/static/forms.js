@@ -222,10 +222,10 @@ function text(field, label, value, tell) {
 function file(field, label, value) {
   const button = el(
     "button",
-    { type: "button", "aria-label": `${label}: choose a file`, onclick: () => byId("tab-own").click() },
-    "Choose a file",
+    { type: "button", class: "file", onclick: () => byId("tab-own").click() },
+    ownName(value) || "Choose a file",
   );
-  return labelled(label, button, field, [el("output", {}, ownName(value) || "none yet")]);
+  return labelled(label, button, field);
 }
 
 /** What a person calls data that the server calls by a key of its own. */

@@ -121,9 +121,9 @@ class Lab {
     const { samples } = this.bench.settings.stimulus;
     if (!samples) return;
     try {
-      await getJson(`/api/data/${encodeURIComponent(samples.split("/")[0])}`);
+      await getJson(`/api/data/${samples.split("/").map(encodeURIComponent).join("/")}`);
     } catch (error) {
-      this.bench.say(`${ownName(samples)}: ${error.message}`);
+      this.bench.say(error.message);
     }
   }
 
