@@ -2,8 +2,9 @@
 
 A server of its own trains two runs at N = 40 while clients watch them, half of them each. Frames a second are counted
 for every client, and the slowest counts; previews of every stimulus are timed from question to answer while nothing
-else goes on, and the slowest counts. With ``--minutes 30`` runs follow one another and the resident memory of the server is noted every minute: what
-counts is how much it grows from minute 5 on. The exit code is 1 if a target is missed.
+else goes on, and the slowest counts. With ``--minutes 30`` runs follow one another and the resident memory of the
+server is noted every minute: what counts is how much it grows from minute 5 on. The exit code is 1 if a target is
+missed.
 """
 
 import argparse

@@ -72,8 +72,8 @@ def predict(
     starts (default 32, or 8 on more than 2e7 numbers). **horizon**: the time, steps x rate, to which it is followed.
     **seed**: of clones and contrasts. **explain**: measure reasons, assumptions and the law behind the data too.
     **flows**: follow the theory's effective and window flows beside it, where data are periodic, stationary and
-    symmetric; compiling them takes a while. **verify**: train eight networks on the data beside it. **progress**: called
-    with the fraction that is done.
+    symmetric; compiling them takes a while. **verify**: train eight networks on the data beside it. **progress**:
+    called with the fraction that is done.
     """
     if not np.isfinite(horizon) or not 0 < horizon <= 1e6:
         raise setting_error("predict", "horizon", horizon, "a number in (0, 1e6]")

@@ -98,9 +98,7 @@ def command_line(
     """The command that makes a run and keeps it in a store; arguments as of :func:`python_lines`."""
     files = _at_home(names or {})
     if any("," in file for file in files.values()):
-        raise SettingError(
-            "a name with a comma is a list on the command line; take the Python lines, or rename the file"
-        )
+        raise SettingError("a name with a comma is a list on the command line; take the Python lines or rename it")
     settings = named(settings, files)
     if len(stretches) > 1:
         raise SettingError("the rate was changed on the way, which no command line can say; take the Python lines")
