@@ -274,7 +274,9 @@ def test_a_file_of_ones_own_is_looked_at_trained_on_and_missed_when_gone(page, l
     gone = re.sub(r"samples=[0-9a-f]{16}", "samples=0123456789abcdef", page.url).replace("tab=take", "tab=stimulus")
     page.goto("about:blank")
     page.goto(gone)
-    expect(page.locator("#stimulus-view > .problem")).to_contain_text("mine.npy is no longer on the server: drop it again")
+    expect(page.locator("#stimulus-view > .problem")).to_contain_text(
+        "mine.npy is no longer on the server: drop it again"
+    )
     page.said = [line for line in page.said if "status of 4" not in line]
 
 

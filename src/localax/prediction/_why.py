@@ -113,8 +113,7 @@ def data_threshold(task: Task) -> tuple[float, float]:
     if zero is None or one is None:
         raise setting_error("data_threshold", "task", task, "two data sets")
     classes = Classes(one.reshape(len(one), -1), zero.reshape(len(zero), -1), task.shape, 1.0, "", False).most(MOST)
-    checks = assumptions(classes)
-    if not periodic(classes, checks) or not hold(checks, "S3"):
+    if not periodic(classes, assumptions(classes, ["S2"])) or not hold(assumptions(classes, ["S3"]), "S3"):
         raise SettingError("places or signs of these data differ, or are too few to tell, so that no flat field rests")
     return threshold(classes)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 from scipy import special
 
@@ -55,7 +56,7 @@ def _preview(law: str) -> dict[str, Any]:
             )
         ],
         "amplifier": {**_amplifier(sketch.stimuli[last]), "of": last},
-        "threshold": threshold(sketch),
+        "threshold": threshold(sketch if sketch.shift_invariant else task),
     }
     return {**found, "milliseconds": listed(1e3 * (time.perf_counter() - began), 3)}
 
@@ -120,7 +121,7 @@ def _shares(law: AbstractMarginal, edges: np.ndarray) -> np.ndarray:
     if atoms is not None:
         return np.histogram(atoms[0], edges, weights=atoms[1])[0]
     if isinstance(law, AbstractNormalMap):
-        return np.histogram(law.from_normal(NORMAL), edges)[0] / NORMAL.size
+        return np.histogram(law.from_normal(jnp.asarray(NORMAL)), edges)[0] / NORMAL.size
     return np.diff(np.asarray(law.cdf(edges), float))
 
 
