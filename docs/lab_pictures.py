@@ -35,6 +35,7 @@ def pictures(page: Page, address: str) -> None:
     page.get_by_role("button", name="Pin this run").click()
     page.get_by_label("gain", exact=True).fill("0.2")
     start.click()
+    expect(page.locator(".status")).not_to_contain_text("Done")  # of the first
     done(page)
     page.get_by_role("tab", name="Compare (1)").click()
     expect(page.locator("#compare-view .card")).to_have_count(2)
