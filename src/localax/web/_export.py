@@ -21,7 +21,9 @@ Names = Mapping[str, str]
 
 def named(settings: TrainingSettings, names: Names) -> TrainingSettings:
     """**settings** with the page's **names** in place of files that are kept for it."""
-    return settings.model_copy(update={"stimulus": {**settings.stimulus, **names}}) if names else settings  # pyright: ignore[reportGeneralTypeIssues] (a table where it has names)
+    if not names:
+        return settings
+    return settings.model_copy(update={"stimulus": {**_table(settings.stimulus), **names}})
 
 
 def _at_home(names: Names) -> dict[str, str]:

@@ -61,8 +61,9 @@ class OwnData:
     def located(self, given: Any) -> tuple[Any, dict[str, str]]:
         """Settings as a page **given** them with our files in place of its names, and those names."""
         stimulus = given.get("stimulus") if isinstance(given, Mapping) else None
+        stimulus = stimulus if isinstance(stimulus, Mapping) else {}
         _refuse_inside(stimulus)
-        named = {k: stimulus[k] for k in FILES if stimulus.get(k)} if isinstance(stimulus, Mapping) else {}
+        named = {name: stimulus[name] for name in FILES if stimulus.get(name)}
         if not named:
             return given, {}
         kept = self.find(next(iter(named.values())))
@@ -133,7 +134,8 @@ def work(request: Mapping[str, Any], tell: Any, inbox: Any) -> dict[str, Any]:
     if labels is not None:
         np.save(files["classes"], labels)
     zero, one = read_stimuli(files["samples"], files["classes"] if labels is not None else None)
-    fewest, stable = min(len(zero.samples), len(one.samples)), stable_rate(Task([zero, one], [0, 1]), SingleReLU())
+    neuron = SingleReLU()  # pyright: ignore[reportCallIssue] (its number of units is a property)
+    fewest, stable = min(len(zero.samples), len(one.samples)), stable_rate(Task([zero, one], [0, 1]), neuron)
     for name in reversed(FILES):  # samples last: they say that all is there
         if files[name].is_file():
             files[name].replace(folder / FILES[name])

@@ -44,8 +44,8 @@ def _preview(law: str) -> dict[str, Any]:
     """Kept, as another rate or batch leaves it as it is."""
     began, given = time.perf_counter(), json.loads(law)
     task = task_of(*given)
-    sketch = Task([stimulus.sketch() for stimulus in task.stimuli], task.labels, task.proportions)
     labels = np.asarray(task.labels, float)
+    sketch = Task([stimulus.sketch() for stimulus in task.stimuli], labels, task.proportions)
     last = int(np.argmax(labels))
     found = {
         "shape": list(task.shape),
@@ -176,7 +176,8 @@ def _measured(task: Task) -> dict[str, Any]:
     """The same of data sets, measured on them."""
     rate, error = data_threshold(task)
     pixels, axes = np.prod(task.shape), tuple(range(1, 1 + len(task.shape)))
-    decay = np.mean([np.mean(np.sum(s.dataset(), axes, float) ** 2) / pixels for s in task.stimuli])
+    data = (np.asarray(stimulus.dataset()) for stimulus in task.stimuli)
+    decay = np.mean([np.mean(np.sum(x, axes, float) ** 2) / pixels for x in data])
     gives_way, sure = rate > 0, "" if abs(rate) > 2 * error else ", too close to call"
     said = f"on these data its fastest wave {'grows' if gives_way else 'decays'} at {abs(rate):.3g} ± {error:.1g}{sure}"
     return {
