@@ -301,7 +301,7 @@ def test_prune_removes_what_can_never_be_used_again(tmp_path):
         (("--stimulus", "insing"), "did you mean Ising"),
         (("--network", "singelrelu"), "no network called 'singelrelu'; did you mean SingleReLU?"),
         (("--network", "gated"), "network GatedLinear needs gates, which no settings file or flag can hold"),
-        (("--stimulus", "empirical"), "stimulus Empirical needs samples, which no settings file or flag can hold"),
+        (("--stimulus", "empirical"), "Empirical: samples must be a file of samples of your own"),
         (("--size", "1000000000"), "what the memory of this machine holds"),
         (("--rate", "fast"), "rate"),
         (("--batch", "33"), "batch of 33 cannot be split"),

@@ -254,6 +254,32 @@ def test_own_data_gets_a_prediction_and_rubbish_a_line(page, lab, tmp_path):
     expect(page.locator("#own-view > .problem")).to_be_empty()
 
 
+def test_a_file_of_ones_own_is_looked_at_trained_on_and_missed_when_gone(page, lab, tmp_path):
+    rng = np.random.default_rng(0)
+    np.save(tmp_path / "mine.npy", np.repeat(np.sign(rng.normal(size=(600, 6))), 2, axis=1).astype(np.float32))
+    opened(page, lab, "#tab=stimulus&settings.stimulus.kind=Empirical&settings.steps=200&settings.seeds=2")
+    expect(page.locator("#stimulus-view > .problem")).to_contain_text("samples must be a file", timeout=PATIENCE)
+    page.get_by_label("samples", exact=True).focus()
+    page.keyboard.press("Enter")  # a file is dropped at one place alone
+    expect(page.get_by_role("tab", name="Own data")).to_have_attribute("aria-selected", "true")
+    page.get_by_label("Samples: drop").set_input_files(tmp_path / "mine.npy")
+    page.get_by_role("button", name="Use as stimulus").click()
+    expect(page.locator("#stimulus-view .facts dd")).to_contain_text("your data", timeout=PATIENCE)
+    expect(page.get_by_label("samples", exact=True)).to_have_text("mine.npy")
+    assert not Axe().run(page).response["violations"]
+    page.get_by_role("button", name="Start", exact=True).click()
+    finished(page)
+    page.get_by_role("tab", name="Take away").click()
+    expect(page.locator("#take-view pre").first).to_contain_text("read_stimuli('mine.npy')")
+    gone = re.sub(r"samples=[0-9a-f]{16}", "samples=0123456789abcdef", page.url).replace("tab=take", "tab=stimulus")
+    page.goto("about:blank")
+    page.goto(gone)
+    expect(page.locator("#stimulus-view > .problem")).to_contain_text(
+        "mine.npy is no longer on the server: drop it again"
+    )
+    page.said = [line for line in page.said if "status of 4" not in line]
+
+
 def test_a_wrong_setting_is_told_beside_the_button(page, lab):
     opened(page, lab)
     page.get_by_label("rate", exact=True).fill("-1")

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import io
+import itertools
 import json
 import os
 import pickle
@@ -29,14 +30,25 @@ from localax._errors import SettingError
 from localax.outcome import Fields, Figure, Outcome
 from localax.spec import Setting, description
 from localax.store import Store
+from localax.web import _own
 from localax.web._events import Events
 from localax.web._export import command_line, python_lines
 from localax.web._forms import forms, kinds
 from localax.web._guard import Door, Guard
+from localax.web._jobs import Job
+from localax.web._lab import Lab
 from localax.web._limits import LIMITS, lab_settings
 from localax.web._numbers import listed, packed, unpacked
+from localax.web._own import OwnData
 from localax.web._presets import SETTINGS, preset_settings
-from localax.web._stimulus import far_threshold, preview
+from localax.web._stimulus import far_threshold, preview, samples
+
+
+def _npy(array, **how):
+    out = io.BytesIO()
+    np.save(out, array, **how)
+    return out.getvalue()
+
 
 NLGP = {"kind": "NLGP", "size": 12, "lengthscale": [0.5, 1.5], "gain": 3}
 SMALL = {"stimulus": NLGP, "steps": 60, "batch": 500, "seeds": 2, "probe": 20}
@@ -123,7 +135,10 @@ def test_every_ready_form_builds_what_it_offers():
     assert [kind["kind"] for kind in offered["stimuli"]] == [cls.__name__ for cls in stimuli.ALL]
     for kind in offered["stimuli"]:
         settings = {"kind": kind["kind"], **{field["name"]: field["default"] for field in kind["fields"]}}
-        if kind["ready"]:
+        if any(field["type"] == "file" for field in kind["fields"]):
+            with pytest.raises(SettingError, match="samples must be a file"):
+                runner.task_of(settings, None, None)
+        elif kind["ready"]:
             classes = runner.task_of(settings, None, None).stimuli
             assert not eqx.tree_equal(*classes), f"the classes of {kind['kind']} are the same"
         else:
@@ -158,7 +173,8 @@ def test_packed_arrays_come_back():
         ({"rate": None}, "rate"), ({"batch": 10**6}, "batch"), ({"stimulus": {**NLGP, "size": 5000}}, "pixels"),
         ({"stimulus": {**NLGP, "gain": "high"}}, "gain"), ({"network": {"kind": "TwoLayer", "units": 65}}, "units"),
         ({"stimulus": {**NLGP, "lengthscale": [1] * 9}}, "classes"), ({"save_every": [1, 2]}, "save_every"),
-        ({"stimulus": "Empirical"}, "samples"), ({"network": "nothing"}, "network"), ({"wrong": 1}, "wrong"),
+        ({"stimulus": "Empirical"}, "samples"), ({"stimulus": {"kind": "Empirical", "sample": "x"}}, "sample"),
+        ({"network": "nothing"}, "network"), ({"wrong": 1}, "wrong"),
         ({"steps": 5000, "save_every": 1}, "records"), ({"probe": 10**6}, "probe"), ([], "settings"),
     ],
 )  # fmt: skip
@@ -180,19 +196,59 @@ def test_a_preview_shows_the_law():
     exact = np.diff(np.asarray(law.marginal.cdf(edges)))
     assert np.allclose(density * np.diff(edges), exact, atol=2 / 20_000)  # two points of the grid
     assert long["marginal"]["excess_kurtosis"] == pytest.approx(law.marginal.excess_kurtosis(), rel=1e-5)
-    assert unpacked(short["samples"]).shape == (4, 12)
+    drawn = samples(lab_settings({"stimulus": NLGP}))
+    assert [unpacked(one).shape for one in drawn["samples"]] == [(4, 12), (4, 12)]
+    assert [one["name"] for one in (short, long)] == drawn["names"]
     a, phi = (unpacked(found["amplifier"][name]).astype(float) for name in ("a", "phi"))
     assert np.allclose(phi, theory.amplifier(law.marginal)(a), atol=1e-5)
 
 
-def test_a_slider_is_answered_soon():
-    def seconds(gain):
+SLOWEST = {
+    "NLGP": {**NLGP, "size": 40},
+    "Kur": {"kind": "Kur", "size": 40, "lengthscale": [1, 3], "k": 5},
+    "Elliptical": {"kind": "Elliptical", "size": 40, "lengthscale": [1, 3], "radial": {"kind": "Shell"}},
+    "Filtered": {"kind": "Filtered", "stimulus": NLGP, "kernel": {"kind": "CentreSurround"}},
+    "NaturalPatches": {"kind": "NaturalPatches", "size": 40, "treatment": ["whitened", "raw"]},
+}
+
+
+@pytest.mark.parametrize("name", SLOWEST)
+def test_a_slider_is_answered_soon(name):
+    def seconds(i):
+        law = {**SLOWEST[name]}
+        law |= {"size": 40 + i} if name == "NaturalPatches" else {}
+        law |= {"lengthscale": [1 + i / 100, 3]} if "lengthscale" in law else {}
+        law |= {"kernel": {"kind": "CentreSurround", "centre": 1 + i / 100}} if "kernel" in law else {}
         began = time.process_time()  # not by the clock: others keep this machine busy
-        preview(lab_settings({"stimulus": {**NLGP, "gain": gain}}))
+        preview(lab_settings({"stimulus": law}))
         return time.process_time() - began
 
-    seconds(1.0)
-    assert min(seconds(1 + i / 10) for i in range(5)) < 0.1
+    seconds(0)
+    assert min(seconds(i) for i in range(1, 6)) < 0.2  # a tenth on a machine that is not shared; it was a second
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        stimuli.Filtered(stimuli.NLGP(20, 2, 3), stimuli.CentreSurround(balance=0.5)),
+        stimuli.NaturalPatches(20, "whitened"),
+        stimuli.RandomScale(stimuli.NaturalPatches(20, "raw"), 0.2),
+    ],
+)
+def test_a_sketch_has_the_moments_of_what_it_is_a_sketch_of(law):
+    sketch = law.sketch()
+    assert sketch is not law
+    assert sketch.shape == law.shape
+    # 2^17 numbers that hang together over some twenty pixels are worth six thousand: six standard errors
+    room = 6 * np.sqrt((law.marginal.excess_kurtosis() + 2) / 6000)
+    assert sketch.marginal.variance() == pytest.approx(law.marginal.variance(), rel=room)
+
+
+def test_a_filter_that_takes_the_flat_wave_away_leaves_no_threshold():
+    balanced = {"kind": "Filtered", "stimulus": NLGP, "kernel": {"kind": "CentreSurround"}}
+    found = preview(lab_settings({"stimulus": balanced}))["threshold"]
+    assert found["side"] == "unknown"
+    assert "flat field can see" in found["sentence"]
 
 
 def test_the_threshold_is_where_theory_has_it():
@@ -320,6 +376,199 @@ def test_who_comes_late_or_again_misses_nothing():
     assert late.endswith(first + rest)
     assert again.endswith(rest)
     assert first not in again
+
+
+def test_twenty_clients_of_two_runs_each_get_every_frame_in_order():
+    frames, clients = 50, 20
+
+    async def life():
+        runs = [Events(), Events()]
+        watching = [asyncio.create_task(_heard(runs[i % 2])) for i in range(clients)]
+        for step in range(frames):
+            for run in runs:
+                run.tell("frame", step, last=step == frames - 1)
+            await asyncio.sleep(0)
+        heard = await asyncio.gather(*watching)
+        return heard, [run.watchers for run in runs]
+
+    async def _heard(run):
+        text = b"".join([part async for part in run.follow()]).decode()
+        return [int(line[6:]) for line in text.splitlines() if line.startswith("data: ")]
+
+    heard, left = asyncio.run(life())
+    assert heard == [list(range(frames))] * clients
+    assert left == [0, 0]
+
+
+# Data of one's own ----------------------------------------------------------------------------------------------------
+
+
+def _brought(server, files):
+    """The end of a job that keeps files."""
+    answer = server.post("/api/data", files=files)
+    assert answer.status_code == 202, answer.text
+    job = answer.json()["id"]
+    return [data for event, data in _events(server, f"/api/jobs/{job}/events") if event == "end"][-1]
+
+
+@pytest.fixture(scope="module")
+def mine(server):
+    """Data that the server keeps: bytes of the samples and of their labels, and what it calls them."""
+    rng = np.random.default_rng(1)
+    labels = np.arange(600) % 2
+    array = np.where(labels[:, None] > 0, np.repeat(rng.normal(size=(600, 4)), 3, 1), rng.normal(size=(600, 12)))
+    files = {"samples": _npy(array), "labels": _npy(labels)}
+    end = _brought(server, {"samples": ("my data.npy", files["samples"]), "labels": ("y.npy", files["labels"])})
+    assert end["status"] == "done", end["message"]
+    return files, end["result"]
+
+
+def test_own_data_are_looked_at(server, mine):
+    files, kept = mine
+    assert kept["stimulus"]["samples"].endswith("/my data.npy")
+    assert (kept["batch"], kept["rate"] <= 0.05) == (600, True)
+    found = server.post("/api/stimulus", json={"settings": {"stimulus": kept["stimulus"]}}).json()
+    array, labels = (np.load(io.BytesIO(files[name])) for name in ("samples", "labels"))
+    unit = np.sqrt(np.mean([np.mean(array[labels == y] ** 2) for y in (0, 1)]))
+    for y, one in enumerate(found["classes"]):
+        assert one["name"] == f"label {y}"
+        centred = array[labels == y] / unit
+        row = np.cov(centred.T, bias=True)[6]
+        assert np.allclose(unpacked(one["covariance"]), np.roll(row, -6), atol=1e-5)
+        assert one["marginal"]["variance"] == pytest.approx(centred.var(), rel=1e-5)
+    assert "No threshold is known here" in found["threshold"]["sentence"]  # places differ: blocks do not overlap
+    drawn = server.post("/api/samples", json={"settings": {"stimulus": kept["stimulus"]}}).json()
+    assert unpacked(drawn["samples"][0]).shape == (4, 12)
+    assert server.get(f"/api/data/{kept['stimulus']['samples']}").status_code == 200
+
+
+def test_own_data_are_trained_on_and_their_own_files_make_the_same_bits(server, mine, tmp_path):
+    files, kept = mine
+    settings = {**SMALL, "stimulus": kept["stimulus"], "batch": 100}
+    run = _started(server, settings)
+    told = list(_events(server, f"{run}/events"))
+    assert told[-1][1]["status"] == "done", told[-1][1]["message"]
+    assert told[-1][1]["settings"]["stimulus"] == kept["stimulus"]
+    assert {data["flow"] for name, data in told if name == "theory" and "missing" not in data} >= {"effective_flow"}
+    (tmp_path / "my data.npy").write_bytes(files["samples"])
+    (tmp_path / "y.npy").write_bytes(files["labels"])
+    trajectory = _file(server, run)
+    lines = server.get(f"{run}/python").text
+    assert "read_stimuli('my data.npy', 'y.npy')" in lines
+    assert _same_bits(_made_by(lines, tmp_path), trajectory)
+    made = runner.typed_training(None, {}, [], _set_pairs(server.get(f"{run}/command").text, tmp_path))
+    exported = runner.training_unit(made).plan.settings["task"]
+    places = {}
+    with contextlib.chdir(tmp_path):
+        exec(lines.partition("network =")[0], places)
+    assert exported["stimuli"] == description(places["task"])["stimuli"]
+
+
+def _set_pairs(command, folder):
+    """The pairs of a command line with files in a folder."""
+    words = shlex.split(command)
+    pairs = [f"stimulus.kind={words[words.index('--stimulus') + 1]}"]
+    pairs += [pair for flag, pair in itertools.pairwise(words) if flag == "--set"]
+    return [pair.replace("=my", f"={folder}/my").replace("=y", f"={folder}/y") for pair in pairs]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "word"),
+    [
+        ("data.npy", _npy(np.array([{"a": 1}], object), allow_pickle=True), "cannot be read"),
+        ("data.npy", b"rubbish", "cannot be read"),
+        ("data.npy", _npy(np.full((100, 8), np.nan)), "not finite"),
+        ("data.npy", _npy(np.ones((1, 8))), "1 samples"),
+        ("data.npy", _npy(np.ones((100, 8))), "equal"),
+        ("data.npy", _npy(np.zeros((100, 100, 100), np.uint8)), "pixels"),
+        ("data.npy", _npy(np.zeros((100_000, 100), np.uint8)), "numbers"),
+    ],
+)
+def test_data_that_cannot_be_trained_on_are_refused_in_one_line(server, name, content, word):
+    end = _brought(server, {"samples": (name, content)})
+    assert end["status"] == "failed"
+    assert word in end["message"]
+    assert "\n" not in end["message"]
+    assert "mistake of ours" not in end["message"]
+
+
+@pytest.mark.parametrize(
+    "stimulus",
+    [
+        {"kind": "Empirical", "samples": "/etc/passwd"},
+        {"kind": "empir", "samples": "../../etc/passwd"},
+        {"kind": "NLGP", "classes": "/etc/passwd"},
+        {"kind": "Empirical", "samples": "0123456789abcdef/mine.npy"},
+        {"kind": "Affine", "stimulus": {"kind": "Empirical", "samples": "/etc/passwd"}},
+        {"kind": "Empirical", "samples": ["/etc/passwd"]},
+    ],
+)
+def test_no_file_is_found_but_by_what_the_server_calls_it(server, stimulus):
+    for path in ("/api/stimulus", "/api/samples", "/api/threshold", "/api/python", "/api/command", "/api/runs"):
+        answer = server.post(path, json={"settings": {"stimulus": stimulus}})
+        assert answer.status_code in (400, 404), path
+        assert "\n" not in answer.json()["error"]
+        assert "root:" not in answer.text
+
+
+def test_what_was_forgotten_is_to_be_dropped_again(server):
+    gone = {"kind": "Empirical", "samples": "0123456789abcdef/mine.npy"}
+    answer = server.post("/api/stimulus", json={"settings": {"stimulus": gone}})
+    assert answer.json()["error"] == "mine.npy is no longer on the server: drop it again at Own data"
+
+
+def test_only_so_many_data_are_kept_and_none_that_is_old_unless_a_run_needs_it(tmp_path, monkeypatch):
+    async def life():
+        own = OwnData()
+        for i in range(LIMITS["files"] + 3):
+            (tmp_path / f"{i:02}").mkdir()
+            own.add(tmp_path / f"{i:02}", {"samples": "x.npy", "classes": ""})
+        own.forget({"00"})
+        many = list(own.kept)
+        monkeypatch.setattr(_own, "HELD", -1.0)
+        own.forget({"00"})
+        return many, list(own.kept)
+
+    many, old = asyncio.run(life())
+    assert len(many) <= LIMITS["files"] + 1
+    assert old == ["00"]
+    assert [folder.name for folder in tmp_path.iterdir()] == ["00"]
+
+
+def test_what_the_lab_keeps_is_bounded_after_many_runs(store):
+    """Works, files, events and tasks after many runs whose tabs are closed; counted, as memory would be by chance."""
+
+    class Short(Job):
+        async def perform(self):
+            self.file = self.lab.folder / f"{self.id}.npz"
+            self.file.write_bytes(b"x")
+            self.events.tell("frame", "x" * 1000)
+            self.status = "done"
+            self.events.tell("end", self.state(), last=True)
+
+        def discard(self):
+            self.file.unlink()
+
+    async def life():
+        lab = Lab(store)
+        monkey = pytest.MonkeyPatch()
+        monkey.setattr(Lab, "_warm", lambda _: asyncio.sleep(0))
+        Short.lab = lab
+        async with lab.open():
+            for _ in range(20 * LIMITS["kept"]):
+                job = lab._begin(Short({}, lab.jobbers))
+                assert [part async for part in job.events.follow()]
+                lab._forget()
+            await asyncio.sleep(0.05)
+            tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+            kept = len(lab.works), len(list(lab.folder.iterdir())), sum(w.events.size for w in lab.works.values())
+        monkey.undo()
+        return kept, len(tasks)
+
+    (works, files, size), tasks = asyncio.run(life())
+    assert works == files <= LIMITS["kept"]
+    assert size < LIMITS["kept"] * 2000
+    assert tasks == 1  # the one that looks after them all
 
 
 # The real server ------------------------------------------------------------------------------------------------------
@@ -524,12 +773,6 @@ def test_the_report_shows_what_is_stored(server):
     assert (told.status_code, told.json()["where"]) == (422, "index")
     assert told.json()["error"].endswith("got 'first'")
     assert server.get("/api/report/fig5/0.svg").status_code == 404
-
-
-def _npy(array, **how):
-    out = io.BytesIO()
-    np.save(out, array, **how)
-    return out.getvalue()
 
 
 @pytest.mark.parametrize(

@@ -200,3 +200,32 @@ def sphere_coordinate_cdf(x: np.ndarray, dimension: int) -> np.ndarray:
     """Distribution function of one coordinate of a uniform point on the unit sphere."""
     inside = np.clip(x, -1, 1)
     return np.asarray(0.5 + 0.5 * np.sign(inside) * scipy.special.betainc(0.5, (dimension - 1) / 2, inside**2))
+
+
+BINS = 64
+"""Bins per e-fold of |x| into which many values are gathered."""
+
+
+def gathered(magnitude: Float[np.ndarray, " n"], weight: Float[np.ndarray, " n"]) -> tuple[np.ndarray, np.ndarray]:
+    """Two nodes for every bin of log |x|, with the bin's moments 0 to 3: a Gauss rule for the values in it.
+
+    x erf(x t), as a function of log x, has a fourth derivative below 6.93 x whatever t is, so that the error of phi
+    is at most 6.93/4! (h^2/8)^2 E|X| = 2.7e-10 E|X| for bins of width h.
+    """
+    positive = (magnitude > 0) & (weight > 0)
+    logs, weight = np.log(magnitude[positive]), weight[positive]
+    index = np.floor(logs * BINS).astype(int)
+    low = index.min()
+    offset = logs - (index + 0.5) / BINS
+    m0, m1, m2, m3 = (np.bincount(index - low, weight * offset**p) for p in range(4))
+    used = m0 > 0
+    m0, centre = m0[used], ((np.arange(m0.size) + low + 0.5) / BINS)[used]
+    mean, second, third = m1[used] / m0, m2[used] / m0, m3[used] / m0
+    spread = np.maximum(second - mean**2, 0)
+    lean = (third - 3 * mean * spread - mean**3) / np.where(spread < 1e-13, np.inf, spread)
+    half = np.sqrt(lean**2 / 4 + np.where(spread < 1e-13, 0, spread))
+    share = np.where(half > 0, 0.5 - lean / (4 * np.where(half > 0, half, 1)), 1.0)
+    nodes = np.concatenate([centre + mean + lean / 2 + half, centre + mean + lean / 2 - half])
+    weights = np.concatenate([m0 * share, m0 * (1 - share)])
+    kept = weights > 0
+    return np.exp(nodes[kept]), weights[kept]

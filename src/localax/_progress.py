@@ -13,6 +13,12 @@ if TYPE_CHECKING:
 
 Update = Callable[[float], None]
 """Called with the fraction that is done."""
+
+
+def silent(_: float) -> None:
+    """Progress that nobody watches."""
+
+
 PAUSE = 0.1
 """Seconds between two pictures of a bar in a notebook."""
 

@@ -43,9 +43,10 @@ def list_(
 
 
 def _shelf(room: str, shelf: str) -> list[dict[str, Any]]:
+    from ..runner import in_words
     from ..spec import listing
 
     members = getattr(importlib.import_module(f"localax.{room}"), shelf)
     if isinstance(members, dict):
         return [{**listing(member), "name": name} for name, member in members.items()]
-    return [listing(member) for member in members]
+    return [{**listing(member), "settings": listing(in_words(member))["settings"]} for member in members]

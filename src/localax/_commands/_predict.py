@@ -36,18 +36,17 @@ def predict(
     pixels of the same marginals.
     """
     from .. import prediction
+    from .._progress import progress_bar
 
     if report is not None:
         _refuse_no_folder(report)
-    data = prediction.read_samples(file, array=array, patch=patch, seed=seed)
+    data, given = prediction.read_data(file, labels, array=array, patch=patch, seed=seed)
     other = None if contrast is None else prediction.read_samples(contrast, array=array, patch=patch, seed=seed)
-    given = None if labels is None else prediction.read_labels(labels)
-    if given is not None and data.rows is not None and given.ndim == 1 and len(given) > data.rows[-1]:
-        given = given[data.rows]
-    found = prediction.predict(
-        data.samples, given, contrast=None if other is None else other.samples, centre=centre, seed=seed, flows=flows,
-        verify=verify,
-    )  # fmt: skip
+    with progress_bar("predict", show=not as_json) as update:
+        found = prediction.predict(
+            data.samples, given, contrast=None if other is None else other.samples, centre=centre, seed=seed,
+            flows=flows, verify=verify, progress=update,
+        )  # fmt: skip
     notes = (*data.notes, *(other.notes if other else ()))
     found = dataclasses.replace(found, reasons=(*found.reasons, *notes))
     page = None if report is None else _write(found, report, str(file))

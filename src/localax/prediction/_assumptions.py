@@ -1,5 +1,6 @@
 """What the theory assumes of data, measured on them: the verdict needs none of it."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,8 +58,8 @@ class Assumption:
         return said if self.status == "holds" else f"{said}: {self.effect}"
 
 
-def assumptions(classes: Classes) -> tuple[Assumption, ...]:
-    """All assumptions on every class that was given; none where samples are too few to tell."""
+def assumptions(classes: Classes, names: Collection[str] = tuple(CHECKS)) -> tuple[Assumption, ...]:
+    """Assumptions by their names on every class that was given; none where samples are too few to tell."""
     few = classes.most(MOST)
     given = {1: few.one} if classes.invented else {1: few.one, 0: few.zero}
     return tuple(
@@ -66,6 +67,7 @@ def assumptions(classes: Classes) -> tuple[Assumption, ...]:
         for label, x in given.items()
         if len(x) >= FEWEST
         for name, (measure, effect) in CHECKS.items()
+        if name in names
     )
 
 

@@ -2,12 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .._errors import SettingError, setting_error
 from .._types import Float
+from ..stimuli import Empirical
+from ._files import read_data
 
 FEWEST = 16
 """Samples a class must have."""
@@ -98,6 +101,18 @@ def as_classes(samples: Any, labels: Any, contrast: Any, *, centre: bool, seed: 
     zero /= np.float32(scale)
     found = Classes(one, zero, shape, scale, name, invented)
     return found.centred() if centre else found
+
+
+def read_stimuli(samples: Path | str, labels: Path | str | None = None) -> tuple[Empirical, Empirical]:
+    """The classes of label 0 and 1 that :func:`predict` compares, from files: two stimuli to train on.
+
+    **samples**: a file, or a folder of images. **labels**: a file with one of two values for every sample; without,
+    class 0 are independent pixels of the same marginals. Both are in units of the root mean square of all.
+    """
+    data, given = read_data(samples, labels)
+    found = as_classes(data.samples, given, None, centre=False, seed=0)
+    zero, one = (Empirical(x.reshape(-1, *found.shape)) for x in (found.zero, found.one))
+    return zero, one
 
 
 def common_scale(one: Rows, zero: Rows) -> float:

@@ -69,6 +69,20 @@ def read_labels(path: Path | str, *, array: str | None = None) -> np.ndarray:
         return np.asarray(found[...]).squeeze()
 
 
+def read_data(
+    samples: Path | str, labels: Path | str | None = None, *, array: str | None = None, patch: int = 16, seed: int = 0
+) -> tuple[Data, np.ndarray | None]:
+    """Samples as by :func:`read_samples`, and their **labels** from a file, those of the samples that were kept.
+
+    **samples**: a file, or a folder of images. **array**, **patch**, **seed**: as of :func:`read_samples`.
+    """
+    data = read_samples(samples, array=array, patch=patch, seed=seed)
+    given = None if labels is None else read_labels(labels)
+    if given is not None and data.rows is not None and given.ndim == 1 and len(given) > data.rows[-1]:
+        given = given[data.rows]
+    return data, given
+
+
 def _opened(path: Path, name: str | None) -> Any:
     """The array in a file, still on disk where its kind allows that."""
     if path.suffix.lower() not in READERS:

@@ -8,6 +8,7 @@ import numpy as np
 import scipy
 
 from .._errors import setting_error
+from .._progress import Update, silent
 from ..spec import Number, checked_count
 from ._assumptions import Assumption, assumptions, hold, periodic
 from ._beside import PIXELS, Beside, beside
@@ -40,6 +41,8 @@ STARTS, FEWER = 32, 8
 """Starts of the flow, and how many where data are large."""
 LARGE = 20_000_000
 """Numbers from which data are large."""
+VERIFIES = 0.3
+"""About the share of the time that all but the training of networks takes."""
 SHIFTED = 0.1
 """Standard deviations of mean from which its effect is measured."""
 GAINS = (0.25, 0.5, 1.0, 2.0, math.inf)
@@ -58,6 +61,7 @@ def predict(
     explain: bool = True,
     flows: bool = False,
     verify: bool = False,
+    progress: Update = silent,
 ) -> Prediction:
     """Whether the receptive field of a ReLU neuron becomes local on data of one's own, where, and why.
 
@@ -68,7 +72,8 @@ def predict(
     starts (default 32, or 8 on more than 2e7 numbers). **horizon**: the time, steps x rate, to which it is followed.
     **seed**: of clones and contrasts. **explain**: measure reasons, assumptions and the law behind the data too.
     **flows**: follow the theory's effective and window flows beside it, where data are periodic, stationary and
-    symmetric; compiling them takes a while. **verify**: train eight networks on the data beside it.
+    symmetric; compiling them takes a while. **verify**: train eight networks on the data beside it. **progress**:
+    called with the fraction that is done.
     """
     if not np.isfinite(horizon) or not 0 < horizon <= 1e6:
         raise setting_error("predict", "horizon", horizon, "a number in (0, 1e6]")
@@ -77,8 +82,12 @@ def predict(
     settings = Settings(count, float(horizon), seed)
     ours = Flows(classes, settings)
     found = ours.ends()
+    before = VERIFIES if verify else 1.0
+    progress(0.2 * before)
     story = _explained(ours, found, centre, flows) if explain else _Story((flow_reason(found, settings),))
-    return _assembled(classes, found, settings, story, verify)
+    progress(before)
+    watched = (lambda done: progress(before + (1 - before) * done)) if verify else None
+    return _assembled(classes, found, settings, story, watched)
 
 
 def _is_large(classes: Classes) -> bool:
@@ -154,8 +163,9 @@ def _squashed(x: np.ndarray, gain: float) -> np.ndarray:
     return np.sign(x) if math.isinf(gain) else scipy.special.erf(gain * x)
 
 
-def _assembled(classes: Classes, found: Ends, settings: Settings, story: _Story, verify: bool) -> Prediction:
-    iprs, local = trained(classes, settings) if verify else (None, None)
+def _assembled(classes: Classes, found: Ends, settings: Settings, story: _Story, verify: Update | None) -> Prediction:
+    """All of it; ``verify``: told how far networks are that are trained beside it, None where none are."""
+    iprs, local = (None, None) if verify is None else trained(classes, settings, progress=verify)
     return Prediction(
         verdict=found.verdict,
         probability=found.probability,

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._progress import Update, silent
 from .._types import Array, Float
 from ..analysis import ipr, localized
 from ..stimuli import AbstractStimulus, Task
@@ -29,13 +30,15 @@ Pair = tuple[Rows, Rows]
 Fields = Float[np.ndarray, "networks *pixels"]
 
 
-def trained(classes: Classes, settings: Settings, networks: int = NETWORKS) -> tuple[np.ndarray, np.ndarray]:
+def trained(
+    classes: Classes, settings: Settings, networks: int = NETWORKS, progress: Update = silent
+) -> tuple[np.ndarray, np.ndarray]:
     """The IPR of networks trained to the flow's horizon, and which are local."""
-    fields, ndim = trained_fields(classes, settings, networks), len(classes.shape)
+    fields, ndim = trained_fields(classes, settings, networks, progress), len(classes.shape)
     return np.asarray(ipr(fields, ndim=ndim)), np.asarray(localized(fields, ndim=ndim))
 
 
-def trained_fields(classes: Classes, settings: Settings, networks: int = NETWORKS) -> Fields:
+def trained_fields(classes: Classes, settings: Settings, networks: int = NETWORKS, progress: Update = silent) -> Fields:
     """Fields of networks trained on the data to the flow's horizon."""
     rng = np.random.default_rng([settings.seed, 4])
     rate = stable_rate((second_moment(classes.one) + second_moment(classes.zero)) / 2)
@@ -43,7 +46,7 @@ def trained_fields(classes: Classes, settings: Settings, networks: int = NETWORK
     def shuffled(_: int) -> Pair:
         return classes.one[rng.permutation(len(classes.one))], classes.zero[rng.permutation(len(classes.zero))]
 
-    return _trained(shuffled, starts(classes.shape, networks, FIRST_SEED), rate, settings)
+    return _trained(shuffled, starts(classes.shape, networks, FIRST_SEED), rate, settings, progress)
 
 
 def fresh_fields(task: Task, scale: float, settings: Settings, networks: int = NETWORKS) -> Fields:
@@ -64,7 +67,9 @@ def _samples(law: AbstractStimulus, key: Array, scale: float) -> Rows:
     return np.asarray(law.sample(key, SHUFFLED * HALF)).reshape(SHUFFLED * HALF, -1) / np.float32(scale)
 
 
-def _trained(samples: Callable[[int], Pair], w0: Fields, rate: float, settings: Settings) -> Fields:
+def _trained(
+    samples: Callable[[int], Pair], w0: Fields, rate: float, settings: Settings, progress: Update = silent
+) -> Fields:
     """Networks from ``w0``; ``samples`` are asked for again and again, from which step on."""
     rng = np.random.default_rng([settings.seed, 6])
     w, steps = jnp.asarray(w0.reshape(len(w0), -1)), max(1, round(settings.horizon / rate))
@@ -73,6 +78,7 @@ def _trained(samples: Callable[[int], Pair], w0: Fields, rate: float, settings: 
         places = rng.integers([len(x) for x in pair], size=(SHUFFLED, len(w0), 2))
         rings = (np.concatenate([x, x[: min(HALF, len(x)) - 1]]) for x in pair)  # a stretch may begin anywhere
         w = _steps(w, *rings, jnp.asarray(places, jnp.int32), min(SHUFFLED, steps - first), jnp.float32(rate))
+        progress(min(1.0, (first + SHUFFLED) / steps))
     return np.asarray(w).reshape(w0.shape)
 
 

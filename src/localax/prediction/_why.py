@@ -6,10 +6,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy
 
+from .._errors import SettingError, setting_error
 from .._types import Float
 from ..stimuli import Empirical, Task
 from ..theory import objective
 from ._amplifier import Band, band
+from ._assumptions import assumptions, hold, periodic
 from ._classes import Classes, Rows
 from ._flow import second_moment
 
@@ -100,6 +102,20 @@ def threshold(classes: Classes) -> tuple[float, float]:
     rates, errors = growth_rates(classes)
     fastest = int(np.argmax(rates))
     return float(rates[fastest]), float(errors[fastest])
+
+
+def data_threshold(task: Task) -> tuple[float, float]:
+    """The growth rate of the fastest wave on a flat field, and its standard error, on two classes of data.
+
+    **task**: label 0 and 1, each a data set. Refused where places or signs differ, and no flat field rests.
+    """
+    zero, one = (stimulus.dataset() for stimulus in task.stimuli)
+    if zero is None or one is None:
+        raise setting_error("data_threshold", "task", task, "two data sets")
+    classes = Classes(one.reshape(len(one), -1), zero.reshape(len(zero), -1), task.shape, 1.0, "", False).most(MOST)
+    if not periodic(classes, assumptions(classes, ["S2"])) or not hold(assumptions(classes, ["S3"]), "S3"):
+        raise SettingError("places or signs of these data differ, or are too few to tell, so that no flat field rests")
+    return threshold(classes)
 
 
 def growth_rates(classes: Classes) -> tuple[Float[np.ndarray, " waves"], Float[np.ndarray, " waves"]]:

@@ -7,6 +7,7 @@ from ._executors import AbstractExecutor, ThisProcess
 from ._experiments import ExperimentUnit, experiment_unit, experiment_units, load_outcome
 from ._forget import stale
 from ._on import PLACES, SlurmSettings, executor_of
+from ._own import OwnData, in_words
 from ._processes import Processes
 from ._run_or_load import Results, reproduce, run_or_load, run_with_board
 from ._sweep import (
@@ -42,6 +43,7 @@ __all__ = [
     "Dask",
     "DaskCluster",
     "ExperimentUnit",
+    "OwnData",
     "Processes",
     "Results",
     "SlurmSettings",
@@ -57,6 +59,7 @@ __all__ = [
     "executor_of",
     "experiment_unit",
     "experiment_units",
+    "in_words",
     "load_outcome",
     "reproduce",
     "run_or_load",

@@ -14,6 +14,7 @@ from ..spec import built, chosen, flag_pairs, put, read_toml, set_pairs, setting
 from ..stimuli import Task
 from ..store import Store
 from ._model import checked_by
+from ._own import in_words, with_data
 from ._unit import AbstractUnit, Files, surroundings
 
 SHELVES = {"stimulus": stimuli.ALL, "network": networks.ALL, "init": networks.INITIALISERS}
@@ -115,7 +116,9 @@ def task_of(stimulus: str | dict[str, Any], labels: list[float] | None, proporti
     **stimulus**: a name, or its settings. **labels**, **proportions**: one number per class, or None: from 0 on, and
     equally often.
     """
-    given = completed_stimulus(stimulus)
+    given = with_data(completed_stimulus(stimulus))
+    if isinstance(given, list):
+        return Task(given, list(range(len(given))) if labels is None else labels, proportions)
     spread = dict(_lists(given))
     lengths = {len(value) for value in spread.values()} or {2}
     if len(lengths) > 1:
@@ -137,8 +140,9 @@ def completed_stimulus(stimulus: str | Mapping[str, Any], depth: int = DEEPEST) 
     if depth == 0:
         raise SettingError(f"stimulus: more than {DEEPEST} are made one from another; take fewer")
     given = {"kind": stimulus} if isinstance(stimulus, str) else dict(stimulus)
-    names = settings_of(chosen(SHELVES["stimulus"], "stimulus", given.get("kind", "")))
-    given = {**{name: STANDARD[name] for name in names if name in STANDARD}, **given}
+    cls = chosen(SHELVES["stimulus"], "stimulus", given.get("kind", ""))
+    names = settings_of(in_words(cls))
+    given = {**{name: STANDARD[name] for name in names if name in STANDARD}, **given, "kind": cls.__name__}
     inside = given.get("stimulus")
     return {**given, "stimulus": completed_stimulus(inside, depth - 1)} if isinstance(inside, str | Mapping) else given
 
@@ -194,7 +198,7 @@ def _owner(settings: Mapping[str, Any], name: str) -> tuple[str, ...]:
     for part, shelf in SHELVES.items():
         given = settings.get(part, fields[part].default)
         kind = given.get("kind", "") if isinstance(given, Mapping) else given
-        names = settings_of(chosen(shelf, part, kind))
+        names = settings_of(in_words(chosen(shelf, part, kind)))
         if name in names:
             return part, name
         known += names

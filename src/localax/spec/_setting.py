@@ -4,6 +4,7 @@ From these annotations come the checks in the constructors, the lists that the c
 that settings files describe. There is no second list.
 """
 
+import functools
 import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping
@@ -26,14 +27,18 @@ Size = int | tuple[int, int]
 Number = int | float
 
 
+NOUNS = {float: "a finite number", int: "a whole number", bool: "true or false", "file": "a file"}
+
+
 @dataclass(frozen=True)
 class Setting:
     """What a field means and which values it may take.
 
     ``meaning`` is one line for people, with the unit where there is one. ``gt``, ``ge``, ``lt`` and ``le`` bound a
-    number (>, >=, <, <=); None leaves that side open. ``kind`` is ``float``, ``int``, ``bool`` or ``"size"`` (pixels of
-    a ring, or height and width of a torus). ``choices`` lists literal values; ``options`` gives, when called, the
-    classes a nested object may have. ``typical`` is the range that a slider offers and that the tests draw from.
+    number (>, >=, <, <=); None leaves that side open. ``kind`` is ``float``, ``int``, ``bool``, ``"file"`` or
+    ``"size"`` (pixels of a ring, or height and width of a torus). ``choices`` lists literal values; ``options`` gives,
+    when called, the classes a nested object may have. ``typical`` is the range that a slider offers and that the tests
+    draw from.
     """
 
     meaning: str
@@ -69,8 +74,7 @@ class Setting:
         limits = [
             f"{symbol} {getattr(self, name):g}" for name, symbol in symbols.items() if getattr(self, name) is not None
         ]
-        noun = {float: "a finite number", int: "a whole number", bool: "true or false"}.get(self.kind, "")
-        return " ".join([noun, " and ".join(limits)]).strip()
+        return " ".join([NOUNS.get(self.kind, ""), " and ".join(limits)]).strip()
 
 
 SIZE = Setting("pixels of the ring, or (height, width) of the torus", kind="size")
@@ -79,6 +83,11 @@ SizeField = Annotated[Size, SIZE]
 
 def settings_of(cls: type) -> dict[str, Setting]:
     """The settings of the class ``cls``: annotated fields that its constructor takes, in the constructor's order."""
+    return dict(_settings_of(cls))
+
+
+@functools.cache
+def _settings_of(cls: type) -> dict[str, Setting]:
     hints = get_type_hints(cls, include_extras=True)
     notes = {
         s.parameter or name: s

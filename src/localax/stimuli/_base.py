@@ -126,6 +126,10 @@ class AbstractStimulus(eqx.Module):
         """The samples of a finite data set, each once; None for a law."""
         return None
 
+    def sketch(self) -> "AbstractStimulus":
+        """A stimulus like this one for pictures: itself unless its moments take long, then some draws, at once."""
+        return self
+
     def jackknife(self, count: int = 20) -> tuple[AbstractMarginal, ...]:
         """The laws of a pixel with one of ``count`` groups of samples left out; none where the law is exact."""
         data = self.dataset()

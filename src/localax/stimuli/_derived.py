@@ -11,6 +11,7 @@ import numpy as np
 
 from .._errors import setting_error
 from .._math import circular_convolve, circular_correlate, dense_circulant
+from .._text import parts
 from .._types import Float, Key, Leaf, Row, Samples
 from ..spec import Setting, Size, validated
 from ._base import AbstractStimulus, checked_stimulus
@@ -23,6 +24,7 @@ from ._kernels import AbstractKernel, CentreSurround, Taps
 from ._marginals import AbstractMarginal, EvenPixel, LognormalMixture, Moved, Weighted
 from ._normal_maps import Normal
 from ._pulses import BlockPulse, SinglePulse
+from ._sketch import Sketched
 from ._support import Support
 
 LAWS = (Ising, NLGP, Kur, Gaussian, Copula, Elliptical, SinglePulse, BlockPulse, NaturalPatches)
@@ -123,6 +125,9 @@ class AbstractMapped(AbstractStimulus):
         constant = self.elliptical_constant()
         return super().standard_marginal() if constant is None else self.stimulus.standard_marginal()
 
+    def sketch(self) -> AbstractStimulus:
+        return _of_sketch(self)
+
     @property
     def is_gaussian(self) -> bool:
         return self.stimulus.is_gaussian
@@ -175,6 +180,9 @@ class Filtered(AbstractMapped):
     def marginal(self) -> AbstractMarginal:
         """A pixel, each as likely."""
         return _any_pixel(self)
+
+    def sketch(self) -> AbstractStimulus:
+        return _of_sketch(self) if not self.shift_invariant or _family_is_kept(self) else Sketched(self)
 
 
 class Affine(AbstractMapped):
@@ -333,6 +341,9 @@ class RandomScale(AbstractStimulus):
     def standard_marginal(self) -> AbstractMarginal:
         return LognormalMixture(self.stimulus.standard_marginal(), float(self.spread))
 
+    def sketch(self) -> AbstractStimulus:
+        return _of_sketch(self)
+
     def sign_correlation(self) -> Row | None:
         return self.stimulus.sign_correlation()
 
@@ -361,10 +372,20 @@ class RandomScale(AbstractStimulus):
         return self.stimulus.sign_symmetric
 
 
+def _of_sketch(stimulus: AbstractMapped | RandomScale) -> AbstractStimulus:
+    """The same made from a sketch of what it is made from."""
+    inner = stimulus.stimulus.sketch()
+    return stimulus if inner is stimulus.stimulus else type(stimulus)(**{**parts(stimulus), "stimulus": inner})
+
+
+def _family_is_kept(stimulus: AbstractStimulus) -> bool:
+    return stimulus.is_gaussian or stimulus.elliptical_constant() is not None
+
+
 def _any_pixel(stimulus: AbstractMapped) -> AbstractMarginal:
     """A pixel, each as likely: exact where the map keeps the family (Gaussian, elliptical) and for finite data, else
     estimated from one pixel each of 2^17 draws."""
-    if stimulus.is_gaussian or stimulus.elliptical_constant() is not None:
+    if _family_is_kept(stimulus):
         return _even_pixel(stimulus, stimulus.stimulus.standard_marginal())
     data = stimulus.dataset()
     if data is not None:

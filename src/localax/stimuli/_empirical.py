@@ -13,6 +13,7 @@ from .._types import Float, Key, Leaf, Row, Samples
 from ..spec import Setting, Size, SizeField, checked_size, validated
 from ._base import AbstractStimulus
 from ._marginals import Weighted
+from ._sketch import NUMBERS
 from ._support import Support, even_support
 
 
@@ -47,6 +48,10 @@ class Empirical(AbstractStimulus):
     @property
     def marginal(self) -> Weighted:
         return Weighted(np.asarray(self.samples))
+
+    def sketch(self) -> "Empirical":
+        every = -(-self.samples.size // NUMBERS)
+        return self if every == 1 else Empirical(np.asarray(self.samples)[::every])
 
     def standard_marginal(self) -> Weighted:
         return standardised(self.dataset())
@@ -145,16 +150,16 @@ class NaturalPatches(AbstractStimulus):
         """Over every patch of every photograph."""
         return self._moments[1]
 
-    @functools.cached_property
+    @property
     def _moments(self) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, "n n"]]:
-        total, outer, count = 0.0, 0.0, 0
-        for image in np.asarray(self.images, float):
-            patches = np.lib.stride_tricks.sliding_window_view(image, self._window)
-            for band in patches:  # one row of positions at a time keeps memory small
-                flat = band.reshape(len(band), -1)
-                total, outer, count = total + flat.sum(0), outer + flat.T @ flat, count + len(flat)
-        mean = np.asarray(total) / count
-        return mean, np.asarray(outer) / count - np.outer(mean, mean)
+        return _patch_moments(self.treatment, self._window)
+
+    def sketch(self) -> Empirical:
+        """Patches at random places, cut by numpy: nothing is compiled for another size."""
+        rng, count = np.random.default_rng(0), max(16, NUMBERS // int(np.prod(self.shape)))
+        patches = np.lib.stride_tricks.sliding_window_view(np.asarray(self.images), self._window, axis=(1, 2))
+        places = (rng.integers(side, size=count) for side in patches.shape[:3])
+        return Empirical(patches[*places].reshape(count, *self.shape))
 
     @property
     def marginal(self) -> Weighted:
@@ -178,6 +183,18 @@ SIDE = 400
 
 def _coverage(window: int) -> np.ndarray:
     return np.convolve(np.ones(SIDE - window + 1), np.ones(window))
+
+
+@functools.lru_cache(maxsize=4)
+def _patch_moments(treatment: str, window: tuple[int, int]) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, "n n"]]:
+    """Mean and covariance of all patches, row by row of their places, which keeps memory small."""
+    total, outer, count = 0.0, 0.0, 0
+    for image in np.asarray(_photographs(treatment), float):
+        for band in np.lib.stride_tricks.sliding_window_view(image, window):
+            flat = band.reshape(len(band), -1)
+            total, outer, count = total + flat.sum(0), outer + flat.T @ flat, count + len(flat)
+    mean = np.asarray(total) / count
+    return mean, np.asarray(outer) / count - np.outer(mean, mean)
 
 
 @functools.cache

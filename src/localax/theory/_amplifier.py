@@ -260,18 +260,19 @@ class Amplifier(eqx.Module):
 
 
 @in_float64
-def amplifier(marginal: AbstractMarginal | AbstractStimulus) -> Amplifier:
+def amplifier(marginal: AbstractMarginal | AbstractStimulus, *, groups: int = 20) -> Amplifier:
     """The amplifier of a ``marginal``, the law of one pixel, or of a stimulus.
 
     Closed form for +-1 and for Gaussians, quadrature otherwise. Values (``Empirical``, its marginal) have a
     :meth:`Amplifier.standard_error`: give the stimulus rather than its marginal, so that whole samples are left out
-    and correlated pixels do not count as independent. A law with a mean is centred.
+    and correlated pixels do not count as independent. A law with a mean is centred. ``groups``: into which samples
+    are parted for that error; with 0 there is none, and much less to do.
     """
     law = marginal.marginal if isinstance(marginal, AbstractStimulus) else marginal
     if not isinstance(law, AbstractMarginal):
         raise setting_error("amplifier", "marginal", marginal, "a marginal, such as stimulus.marginal, or a stimulus")
-    plain = without_error(law)
-    return Amplifier(plain.shape, plain.law, tuple(pixel_law(group) for group in marginal.jackknife()))
+    plain, left_out = without_error(law), marginal.jackknife(groups) if groups else ()
+    return Amplifier(plain.shape, plain.law, tuple(pixel_law(group) for group in left_out))
 
 
 def without_error(marginal: AbstractMarginal) -> Amplifier:

@@ -16,21 +16,23 @@ from fastapi.sse import EventSourceResponse
 from fastapi.staticfiles import StaticFiles
 
 from .._errors import SettingError, short
+from ..runner import TrainingSettings
 from ._catalogue import catalogue
 from ._export import command_line, python_lines
 from ._guard import Door, Guard
 from ._jobs import Job
 from ._lab import Lab
-from ._limits import lab_settings
+from ._own import receive_data
 from ._reports import picture_of, report, reproduce_request
 from ._runs import Run
-from ._stimulus import far_threshold, preview
+from ._stimulus import far_threshold, preview, samples
 from ._uploads import receive_upload
 from ._work import AbstractWork, Gone, NotNow
 
 STATIC = Path(__file__).with_name("static")
 PLOTLY = Path(plotly.__file__).with_name("package_data") / "plotly.min.js"
 DAY = {"Cache-Control": "private, max-age=86400"}
+LAW = ("stimulus", "labels", "proportions")
 FRESH = {"Cache-Control": "no-cache"}
 
 
@@ -113,31 +115,33 @@ def _pages(app: FastAPI, lab: Lab) -> None:
 
 
 def _stimulus_routes(app: FastAPI, lab: Lab) -> None:
+    async def about(request: Request) -> TrainingSettings:
+        """The settings that make a stimulus: the rest of the form may be half filled in."""
+        given = (await _body(request)).get("settings")
+        only = {name: given[name] for name in LAW if name in given} if isinstance(given, dict) else given
+        return (await lab.understood(only))[0]
+
     @app.post("/api/stimulus")
     async def stimulus(request: Request) -> JSONResponse:
-        return JSONResponse(await lab.sketch(_previewed, (await _body(request)).get("settings")))
+        return JSONResponse(await lab.sketch(preview, await about(request)))
+
+    @app.post("/api/samples")
+    async def drawn(request: Request) -> JSONResponse:
+        return JSONResponse(await lab.draw(samples, await about(request)))
 
     @app.post("/api/threshold")
     async def threshold(request: Request) -> JSONResponse:
-        settings = await lab.sketch(lab_settings, (await _body(request)).get("settings"))
-        return JSONResponse(await lab.ask(far_threshold, settings))
+        return JSONResponse(await lab.ask(far_threshold, await about(request)))
 
     @app.post("/api/python")
     async def python(request: Request) -> PlainTextResponse:
-        settings = await lab.sketch(lab_settings, (await _body(request)).get("settings"))
-        return PlainTextResponse(python_lines(settings))
+        settings, names = await lab.understood((await _body(request)).get("settings"))
+        return PlainTextResponse(python_lines(settings, names=names))
 
     @app.post("/api/command")
     async def command(request: Request) -> PlainTextResponse:
-        settings = await lab.sketch(lab_settings, (await _body(request)).get("settings"))
-        return PlainTextResponse(command_line(settings))
-
-
-def _previewed(given: Any) -> dict[str, Any]:
-    """The preview of a stimulus alone: the rest of the form may be half filled in."""
-    names = ("stimulus", "labels", "proportions")
-    asked = {name: given[name] for name in names if name in given} if isinstance(given, dict) else given
-    return preview(lab_settings(asked))
+        settings, names = await lab.understood((await _body(request)).get("settings"))
+        return PlainTextResponse(command_line(settings, names=names))
 
 
 def _run_routes(app: FastAPI, lab: Lab) -> None:
@@ -168,14 +172,14 @@ def _run_routes(app: FastAPI, lab: Lab) -> None:
     @app.get("/api/runs/{name}/python")
     async def python(name: str) -> PlainTextResponse:
         found = lab.find(Run, name)
-        return PlainTextResponse(python_lines(found.settings, found.stretches, found.reached))
+        return PlainTextResponse(python_lines(found.settings, found.stretches, found.reached, found.names))
 
     @app.get("/api/runs/{name}/command")
     async def command(name: str) -> PlainTextResponse:
         found = lab.find(Run, name)
         if len(found.stretches) > 1:
             raise NotNow("the rate was changed on the way, which no command line can say; take the Python lines")
-        return PlainTextResponse(command_line(found.settings, steps=found.reached))
+        return PlainTextResponse(command_line(found.settings, steps=found.reached, names=found.names))
 
 
 def _watched(app: FastAPI, lab: Lab, kind: type[AbstractWork], address: str) -> None:
@@ -210,6 +214,14 @@ def _job_routes(app: FastAPI, lab: Lab) -> None:
     @app.post("/api/predict", status_code=202)
     async def predict(request: Request) -> JSONResponse:
         return JSONResponse((await receive_upload(lab, request)).state(), 202)
+
+    @app.post("/api/data", status_code=202)
+    async def keep(request: Request) -> JSONResponse:
+        return JSONResponse((await receive_data(lab, request)).state(), 202)
+
+    @app.get("/api/data/{name:path}")
+    async def data(name: str) -> JSONResponse:
+        return JSONResponse(lab.own.find(name).names)
 
 
 def _report_routes(app: FastAPI, lab: Lab) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import networks, stimuli
-from ..runner import STANDARD, completed_stimulus
+from ..runner import STANDARD, completed_stimulus, in_words
 from ..spec import Setting, listing, settings_of
 from ._limits import LIMITS, LabRun
 
@@ -32,11 +32,11 @@ def kinds(shelf: Iterable[type], *, per_class: bool = False) -> list[Kind]:
 
 
 def _kind(cls: type, per_class: bool) -> Kind:
-    known, parameters = settings_of(cls), inspect.signature(cls).parameters.values()
+    words, meaning = in_words(cls), listing(cls)["meaning"]
+    known, parameters = settings_of(words), inspect.signature(words).parameters.values()
     arrays = [p.name for p in parameters if p.default is p.empty and p.name not in known]
     note = f"needs {' and '.join(arrays)}: arrays, which Python alone can give" if arrays else ""
-    fields = [_field(cls, name, setting, per_class) for name, setting in known.items()]
-    meaning = listing(cls)["meaning"]
+    fields = [_field(words, name, setting, per_class) for name, setting in known.items()]
     return {"kind": cls.__name__, "meaning": meaning, "fields": fields, "ready": not arrays, "note": note}
 
 
@@ -69,7 +69,7 @@ def _type(setting: Setting) -> str:
         return "object"
     if setting.many is not None:
         return "numbers"
-    return "size" if setting.kind == "size" else WORDS.get(setting.kind, "number")
+    return setting.kind if setting.kind in ("size", "file") else WORDS.get(setting.kind, "number")
 
 
 def _default(cls: type, name: str, setting: Setting, per_class: bool) -> Any:
@@ -86,7 +86,7 @@ def _default(cls: type, name: str, setting: Setting, per_class: bool) -> Any:
         return _first(setting, per_class)
     if setting.kind == "size":
         return STANDARD["size"]
-    return _middle(setting)
+    return "" if setting.kind == "file" else _middle(setting)
 
 
 def _object(standard: Any) -> Any:

@@ -21,6 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ._limits import LIMITS
 
+UPLOADS = ("/api/predict", "/api/data")
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 HEADERS = {
     "Content-Security-Policy": (
@@ -153,7 +154,7 @@ def _parts(address: str) -> SplitResult:
 
 
 def _most(scope: Scope) -> int:
-    return LIMITS["upload"] if scope["path"] == "/api/predict" else LIMITS["body"]
+    return LIMITS["upload"] if scope["path"] in UPLOADS else LIMITS["body"]
 
 
 def _limited(receive: Receive, headers: Headers, most: int) -> Receive:

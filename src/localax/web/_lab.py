@@ -8,14 +8,16 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from .._system import cores, own_folder
+from ..runner import TrainingSettings
 from ..store import Store
 from ._catalogue import catalogue
 from ._crew import Crew
 from ._forms import DEFAULTS
 from ._jobs import Job
 from ._limits import LIMITS, lab_settings
+from ._own import OwnData, key_of
 from ._runs import Run
-from ._stimulus import preview
+from ._stimulus import preview, samples
 from ._work import AbstractWork, Gone, NotNow
 
 T = TypeVar("T")
@@ -33,8 +35,9 @@ class Lab:
         self.store = Store(store)
         self.trainers, self.theorists, self.jobbers = Crew(most or cores()), Crew(1), Crew(1)
         self.works: dict[str, AbstractWork] = {}
-        self.sketches, self.desk = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
-        """One thread for previews, which a slider waits for, and one for what takes longer."""
+        self.own = OwnData()
+        self.sketches, self.brushes, self.desk = (ThreadPoolExecutor(1) for _ in range(3))
+        """A thread for previews, which a slider waits for, one for samples, and one for what takes longer."""
 
     @contextlib.asynccontextmanager
     async def open(self) -> AsyncIterator["Lab"]:
@@ -49,7 +52,9 @@ class Lab:
     async def _warm(self) -> None:
         """What the first visitor would wait for: processes, and the programs of the first preview."""
         helpers = self.trainers.warm(), self.theorists.warm()
-        await asyncio.gather(*helpers, self.sketch(_first_preview), self.ask(catalogue, self.store))
+        first = await self.sketch(lab_settings, DEFAULTS)
+        drawn = self.sketch(preview, first), self.draw(samples, first), self.ask(catalogue, self.store)
+        await asyncio.gather(*helpers, *drawn)
 
     async def _close(self, beside: list[asyncio.Task]) -> None:
         tasks = [*beside, *(work.task for work in self.works.values() if work.task is not None)]
@@ -57,7 +62,7 @@ class Lab:
             task.cancel()
         await asyncio.gather(*(crew.dismiss() for crew in (self.trainers, self.theorists, self.jobbers)))
         await asyncio.wait(tasks, timeout=2)
-        for thread in (self.sketches, self.desk):
+        for thread in (self.sketches, self.brushes, self.desk):
             thread.shutdown(wait=False, cancel_futures=True)
 
     def hang_up(self) -> None:
@@ -69,16 +74,29 @@ class Lab:
         """The result of a function that takes milliseconds, computed beside the page."""
         return await asyncio.get_running_loop().run_in_executor(self.sketches, function, *arguments)
 
+    async def draw(self, function: Callable[..., T], *arguments: Any) -> T:
+        """The result of a function that compiles now and then."""
+        return await asyncio.get_running_loop().run_in_executor(self.brushes, function, *arguments)
+
     async def ask(self, function: Callable[..., T], *arguments: Any) -> T:
         """The result of a function that may take a second; previews do not wait for it."""
         return await asyncio.get_running_loop().run_in_executor(self.desk, function, *arguments)
 
     # Work -------------------------------------------------------------------------------------------------------------
 
+    async def understood(self, given: Any) -> tuple[TrainingSettings, dict[str, str]]:
+        """The settings that a page has **given**, complete and checked, and what it calls data of its own in them."""
+        located, names = self.own.located(given)
+        return await self.sketch(lab_settings, located), names
+
+    def needed(self) -> set[str]:
+        """The keys of data that runs wait for or go on with."""
+        return {key_of(work.names) for work in self.works.values() if isinstance(work, Run) and not work.over}
+
     async def start_run(self, given: Any) -> Run:
         """Check the settings of a run and put it in line."""
-        settings = await self.sketch(lab_settings, given)
-        run = Run(settings, Path(), self.trainers, self.theorists)
+        settings, names = await self.understood(given)
+        run = Run(settings, names, Path(), self.trainers, self.theorists)
         run.file = self.folder / f"{run.id}.npz"
         return self._begin(run)
 
@@ -115,6 +133,7 @@ class Lab:
                     work.give_up()
             self._tell_places()
             self._forget()
+            self.own.forget(self.needed())
 
     def _tell_places(self) -> None:
         for crew in (self.trainers, self.jobbers):
@@ -136,7 +155,3 @@ class Lab:
             ended = ended[1:]
             del self.works[work.id]
             work.discard()
-
-
-def _first_preview() -> None:
-    preview(lab_settings(DEFAULTS))

@@ -25,11 +25,14 @@ LIMITS = {
     "shown": 16,
     "waiting": 24,
     "kept": 12,
+    "numbers": 8_000_000,
+    "files": 8,
     "upload": 64 * 2**20,
     "body": 2**16,
 }
 """The most of each: ``fields`` are seeds times units, ``shown`` those that frames carry, ``waiting`` and ``kept`` are
-runs and jobs that go on or wait, and that have ended; the last two are in bytes."""
+runs and jobs that go on or wait, and that have ended; ``numbers`` are those in data of one's own that is trained on, of
+which so many ``files`` are kept; the last two are in bytes."""
 
 AT_HOME = "what the lab takes; the command line has no such limit"
 RECORDS = 500
@@ -65,13 +68,13 @@ def lab_settings(given: Any) -> TrainingSettings:
     check_size(settings.stimulus)
     seeds, units = int(settings.seeds), _units(settings.network)  # pyright: ignore[reportArgumentType] (checked above)
     for name, value in {"units": units, "fields": seeds * units, "probe": settings.probe}.items():
-        _at_most(name, value)
+        at_most(name, value)
     if isinstance(settings.save_every, list):
         raise setting_error("lab", "save_every", settings.save_every, "a number of steps between records, or left out")
     completed = settings.model_copy(update={"stimulus": completed_stimulus(settings.stimulus)})
     task = completed.arguments()["task"]  # builds everything, and so checks it
     every = settings.save_every or _every(settings.steps, min(LIMITS["shown"], seeds * units) * math.prod(task.shape))
-    _at_most("records", settings.steps // every)
+    at_most("records", settings.steps // every)
     return completed.model_copy(update={"save_every": every})
 
 
@@ -79,11 +82,11 @@ def check_size(stimulus: str | Mapping[str, Any]) -> None:
     """Refuse more pixels than a page can show, in a stimulus or one that it is made from."""
     given: Any = completed_stimulus(stimulus)
     while isinstance(given, Mapping):
-        _at_most("classes", max((len(value) for value in given.values() if isinstance(value, list)), default=1))
+        at_most("classes", max((len(value) for value in given.values() if isinstance(value, list)), default=1))
         sides = given.get("size", 1)
         sides = sides if isinstance(sides, list | tuple) else [sides]
         if all(isinstance(side, int) for side in sides):
-            _at_most("pixels", math.prod(sides))
+            at_most("pixels", math.prod(sides))
         given = given.get("stimulus")
 
 
@@ -97,6 +100,7 @@ def _units(network: str | Mapping[str, Any]) -> int:
     return units if isinstance(units, int) else 1
 
 
-def _at_most(name: str, value: int) -> None:
+def at_most(name: str, value: int) -> None:
+    """Refuse more of something than the lab takes."""
     if value > LIMITS[name]:
         raise setting_error("lab", name, value, f"at most {LIMITS[name]:,}, {AT_HOME}")

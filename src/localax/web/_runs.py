@@ -10,7 +10,7 @@ from .._errors import unknown
 from ..runner import TrainingSettings
 from ..spec import plain_settings
 from ._crew import Crew
-from ._export import Stretches
+from ._export import Stretches, named
 from ._limits import LabRun
 from ._work import AbstractWork, NotNow
 
@@ -20,13 +20,19 @@ ON_THE_WAY = {"paused": "paused", "resumed": "running"}
 
 
 class Run(AbstractWork):
-    """A training run; **settings** are complete, **file** is where it is kept when it has ended."""
+    """A training run.
+
+    **settings**: complete. **names**: what its page calls data of its own in them. **file**: where it is kept when it
+    has ended.
+    """
 
     goes_on_unwatched: ClassVar[bool] = False
 
-    def __init__(self, settings: TrainingSettings, file: Path, trainers: Crew, theorists: Crew):
+    def __init__(
+        self, settings: TrainingSettings, names: Mapping[str, str], file: Path, trainers: Crew, theorists: Crew
+    ):
         super().__init__(trainers)
-        self.settings, self.file, self.theorists = settings, file, theorists
+        self.settings, self.names, self.file, self.theorists = settings, names, file, theorists
         self.title, self.shape, self.shown = "", [], []
         self.step, self.time, self.rate = 0, 0.0, settings.rate
         self.stretches: Stretches = [{"step": 0, "rate": settings.rate}]
@@ -36,7 +42,7 @@ class Run(AbstractWork):
 
     def state(self) -> dict[str, Any]:
         names = ("id", "title", "status", "place", "step", "time", "rate", "message", "shape", "shown", "stretches")
-        settings = self.settings.model_dump(exclude_none=True)
+        settings = named(self.settings, self.names).model_dump(exclude_none=True)
         return {**{name: getattr(self, name) for name in names}, "steps": self.settings.steps, "settings": settings}
 
     def request(self) -> dict[str, Any]:

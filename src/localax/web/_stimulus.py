@@ -1,15 +1,19 @@
 """What a stimulus looks like and on which side of the threshold it is, at once; what takes longer is asked apart."""
 
+import functools
+import json
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 from scipy import special
 
 from .._errors import SettingError
+from ..prediction import data_threshold
 from ..runner import TrainingSettings, task_of
 from ..spec import Number, settings_of
 from ..stimuli import AbstractMarginal, AbstractNormalMap, AbstractStimulus, Task
@@ -31,44 +35,71 @@ EDGE = 0.995
 
 
 def preview(settings: TrainingSettings) -> dict[str, Any]:
-    """Samples, marginal and covariance of every class, the amplifier and the side of the threshold."""
-    began = time.perf_counter()
-    task = task_of(settings.stimulus, settings.labels, settings.proportions)
+    """Marginal and covariance of every class, the amplifier and the side of the threshold: nothing is compiled."""
+    return _preview(json.dumps([settings.stimulus, settings.labels, settings.proportions]))
+
+
+@functools.lru_cache(maxsize=4)
+def _preview(law: str) -> dict[str, Any]:
+    """Kept, as another rate or batch leaves it as it is."""
+    began, given = time.perf_counter(), json.loads(law)
+    task = task_of(*given)
     labels = np.asarray(task.labels, float)
+    sketch = Task([stimulus.sketch() for stimulus in task.stimuli], labels, task.proportions)
     last = int(np.argmax(labels))
     found = {
         "shape": list(task.shape),
-        "classes": _classes(task.stimuli, labels.tolist()),
-        "amplifier": {**_amplifier(task.stimuli[last]), "of": last},
-        "threshold": threshold(task),
+        "classes": [
+            {"name": name, "title": repr(stimulus), "label": label, **moments}
+            for name, stimulus, label, moments in zip(
+                _names(given[0], len(labels)), task.stimuli, labels.tolist(), _moments(sketch.stimuli), strict=True
+            )
+        ],
+        "amplifier": {**_amplifier(sketch.stimuli[last]), "of": last},
+        "threshold": threshold(sketch if sketch.shift_invariant else task),
     }
     return {**found, "milliseconds": listed(1e3 * (time.perf_counter() - began), 3)}
 
 
-def _classes(stimuli: Sequence[AbstractStimulus], labels: Sequence[float]) -> list[dict[str, Any]]:
-    """Every class; the marginal is computed once where all have the same."""
+def samples(settings: TrainingSettings) -> dict[str, Any]:
+    """Samples of every class; asked apart from all else, as each new size of a ring is compiled."""
+    task = _task(settings)
+    drawn = [packed(stimulus.sample(jax.random.key(0), SAMPLES)) for stimulus in task.stimuli]
+    return {"shape": list(task.shape), "names": _names(settings.stimulus, len(drawn)), "samples": drawn}
+
+
+def _names(stimulus: str | Mapping[str, Any], count: int) -> list[str]:
+    """What the classes are called on the page."""
+    if isinstance(stimulus, Mapping) and stimulus.get("samples"):
+        return ["label 0", "label 1"] if stimulus.get("classes") else ["shuffled pixels", "your data"]
+    return ["short class", "long class"] if count == 2 else [f"class {i}" for i in range(count)]
+
+
+def _task(settings: TrainingSettings) -> Task:
+    return task_of(settings.stimulus, settings.labels, settings.proportions)
+
+
+def _moments(stimuli: Sequence[AbstractStimulus]) -> list[dict[str, Any]]:
+    """Covariance and marginal of every class; the latter is computed once where all have the same."""
     laws = [stimulus.marginal for stimulus in stimuli]
     same = all(eqx.tree_equal(law, laws[0]) is True for law in laws[1:])
     marginals = [_marginal(laws[0])] * len(laws) if same else [_marginal(law) for law in laws]
-    return [
-        {
-            "title": repr(stimulus),
-            "label": label,
-            "samples": packed(stimulus.sample(jax.random.key(0), SAMPLES)),
-            "covariance": packed(_covariance(stimulus)),
-            "marginal": marginal,
-        }
-        for stimulus, label, marginal in zip(stimuli, labels, marginals, strict=True)
-    ]
+    covariances = [packed(_covariance(stimulus)) for stimulus in stimuli]
+    return [{"covariance": row, "marginal": law} for row, law in zip(covariances, marginals, strict=True)]
 
 
 def _covariance(stimulus: AbstractStimulus) -> np.ndarray:
-    """With pixel 0; with the pixel in the middle where there is no ring."""
+    """With pixel 0; where there is no ring with the pixel in the middle, which is put first."""
     if stimulus.shift_invariant:
         return stimulus.covariance()
-    matrix = stimulus.covariance_matrix()
-    middle = np.ravel_multi_index([side // 2 for side in stimulus.shape], stimulus.shape)
-    return matrix[middle].reshape(stimulus.shape)
+    centre, data = [side // 2 for side in stimulus.shape], stimulus.dataset()
+    middle = np.ravel_multi_index(centre, stimulus.shape)
+    if data is None:
+        row = stimulus.covariance_matrix()[middle]
+    else:
+        flat = np.asarray(data, float).reshape(len(data), -1)
+        row = (flat[:, middle] - flat[:, middle].mean()) @ flat / len(flat)
+    return np.roll(row.reshape(stimulus.shape), [-side for side in centre], range(len(centre)))
 
 
 def _marginal(law: AbstractMarginal) -> dict[str, Any]:
@@ -90,19 +121,19 @@ def _shares(law: AbstractMarginal, edges: np.ndarray) -> np.ndarray:
     if atoms is not None:
         return np.histogram(atoms[0], edges, weights=atoms[1])[0]
     if isinstance(law, AbstractNormalMap):
-        return np.histogram(law.from_normal(NORMAL), edges)[0] / NORMAL.size
+        return np.histogram(law.from_normal(jnp.asarray(NORMAL)), edges)[0] / NORMAL.size
     return np.diff(np.asarray(law.cdf(edges), float))
 
 
 def _amplifier(stimulus: AbstractStimulus) -> dict[str, Any]:
-    """The amplifier of a class, its tangent and its expansion to third order."""
+    """The amplifier of a class, its tangent and its expansion to third order; by numpy, as each law has other nodes."""
     try:
-        phi = amplifier(stimulus)
-        a = EDGE * phi.scale * np.linspace(-1, 1, GRID)
-        tangent, value = phi.taylor(1)(a), phi(a)
+        phi = amplifier(stimulus, groups=0)
     except SettingError as error:
         return {"missing": str(error)}
-    return {"a": packed(a), "phi": packed(value), "tangent": packed(tangent), "third": _third(phi, a)}
+    r = EDGE * np.linspace(-1, 1, GRID)
+    a, value = phi.scale * r, phi.scale * phi.law.amplify(r / np.sqrt(1 - r**2))[0]
+    return {"a": packed(a), "phi": packed(value), "tangent": packed(phi.taylor(1)(a)), "third": _third(phi, a)}
 
 
 def _third(phi: Any, a: np.ndarray) -> Any:
@@ -119,9 +150,11 @@ def threshold(task: Task) -> dict[str, Any]:
     """On which side of the threshold of Eq. 5 a **task** is: how fast the flat field gives way, or does not."""
     nothing = {"side": "unknown", "rate": None, "wave": None, "relative": None}
     try:
+        if all(stimulus.dataset() is not None for stimulus in task.stimuli):
+            return _measured(task)
         rates = flat_growth_rates(task)
     except SettingError as error:
-        return {**nothing, "sentence": f"No threshold is known here: {error}"}
+        return {**nothing, "sentence": f"No threshold is known here: {_reason(error)}."}
     wave, rate = _fastest(rates)
     gives_way = rate > 0
     said = f"wave {_wave_name(wave, rates.shape)} {'grows' if gives_way else 'decays'} at {abs(rate):.3g}"
@@ -131,6 +164,28 @@ def threshold(task: Task) -> dict[str, Any]:
         "wave": _wave_name(wave, rates.shape),
         "relative": listed(rate / abs(float(rates.flat[0]))),
         "sentence": f"The flat field {'gives way' if gives_way else 'holds'}: by Eq. 5 {said}.",
+    }
+
+
+def _reason(error: SettingError) -> str:
+    """What is wanted, without who asked and what was given, which is on the screen."""
+    return str(error).partition(", got ")[0].partition(": ")[2] or str(error)
+
+
+def _measured(task: Task) -> dict[str, Any]:
+    """The same of data sets, measured on them."""
+    rate, error = data_threshold(task)
+    pixels, axes = np.prod(task.shape), tuple(range(1, 1 + len(task.shape)))
+    data = (np.asarray(stimulus.dataset()) for stimulus in task.stimuli)
+    decay = np.mean([np.mean(np.sum(x, axes, float) ** 2) / pixels for x in data])
+    gives_way, sure = rate > 0, "" if abs(rate) > 2 * error else ", too close to call"
+    said = f"on these data its fastest wave {'grows' if gives_way else 'decays'} at {abs(rate):.3g} ± {error:.1g}{sure}"
+    return {
+        "side": "localized" if gives_way else "spread",
+        "rate": listed(rate),
+        "wave": None,
+        "relative": listed(rate / float(decay)),
+        "sentence": f"The flat field {'gives way' if gives_way else 'holds'}: {said}.",
     }
 
 
@@ -149,7 +204,7 @@ def _wave_name(wave: int, shape: tuple[int, ...]) -> str:
 
 def far_threshold(settings: TrainingSettings) -> dict[str, Any]:
     """Where the threshold lies in each setting that has one, and the growth rate of the true flow."""
-    task = task_of(settings.stimulus, settings.labels, settings.proportions)
+    task = _task(settings)
     return {"critical": _criticals(settings), "exact": _exact(task)}
 
 
@@ -157,7 +212,7 @@ def _exact(task: Task) -> dict[str, Any]:
     try:
         found = exact_growth_rates(task)
     except SettingError as error:
-        return {"missing": str(error)}
+        return {"missing": f"Of the true flow no rate is known: {_reason(error)}."}
     wave, rate = _fastest(np.asarray(found.value))
     error = float(np.asarray(found.standard_error).ravel()[wave])
     name = _wave_name(wave, np.shape(found.value))

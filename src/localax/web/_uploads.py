@@ -20,21 +20,32 @@ if TYPE_CHECKING:
     from ._jobs import Job
     from ._lab import Lab
 
-FILES = 200
-"""Files in one upload at most."""
+BROUGHT = "brought"
+"""Where files are put as they come."""
+FILES, LONGEST = 200, 120
+"""Files in one upload, and letters of a name, at most."""
+
+
+async def received(lab: "Lab", request: Request, folder: Path) -> dict[str, Any]:
+    """Keep what was sent in a new **folder**: where samples and labels are, and what they were called."""
+    if request.headers.get("content-type", "").partition(";")[0].strip() != "multipart/form-data":
+        raise HTTPException(422, "an upload must be multipart/form-data with a file called samples")
+    try:
+        async with request.form(max_files=FILES, max_fields=8) as form:
+            return await lab.ask(_kept, form, folder)
+    except MultiPartException as error:
+        raise HTTPException(422, f"the upload cannot be read: {error.message}") from None
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
 
 
 async def receive_upload(lab: "Lab", request: Request) -> "Job":
-    """Keep what was sent in a folder of its own, and have a prediction made of it."""
-    if request.headers.get("content-type", "").partition(";")[0].strip() != "multipart/form-data":
-        raise HTTPException(422, "an upload must be multipart/form-data with a file called samples")
+    """Have a prediction made of what was sent, which is then gone."""
     folder = lab.folder / secrets.token_hex(8)
+    asked = await received(lab, request, folder)
     try:
-        async with request.form(max_files=FILES, max_fields=8) as form:
-            asked = await lab.ask(_kept, form, folder)
-        return lab.start_job(asked, lambda: shutil.rmtree(folder, ignore_errors=True))
-    except MultiPartException as error:
-        raise HTTPException(422, f"the upload cannot be read: {error.message}") from None
+        return lab.start_job({"job": "predict", **asked}, lambda: shutil.rmtree(folder, ignore_errors=True))
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
@@ -46,11 +57,19 @@ def _kept(form: FormData, folder: Path) -> dict[str, Any]:
     labels = [item for item in form.getlist("labels") if isinstance(item, UploadFile) and item.filename]
     if not samples:
         raise SettingError("predict: an upload needs a file called samples: .npy, .npz, .csv, .mat, .h5 or images")
-    images = folder / "images"
+    images = folder / BROUGHT / "images"
     images.mkdir(parents=True)
     paths = [_written(item, images) for item in samples]
-    request = {"job": "predict", "samples": str(paths[0] if len(paths) == 1 else images), "labels": None}
-    return {**request, "labels": str(_written(labels[0], folder))} if labels else request
+    return {
+        "samples": str(paths[0] if len(paths) == 1 else images),
+        "labels": str(_written(labels[0], folder / BROUGHT)) if labels else None,
+        "names": [_name(samples[0]) if len(paths) == 1 else "images", _name(labels[0]) if labels else ""],
+    }
+
+
+def _name(item: UploadFile) -> str:
+    """What a file is called, without the folders that it came from."""
+    return Path((item.filename or "").replace("\\", "/")).name[-LONGEST:]
 
 
 def _written(item: UploadFile, folder: Path) -> Path:
@@ -65,18 +84,14 @@ def _written(item: UploadFile, folder: Path) -> Path:
 
 def work(request: Mapping[str, Any], tell: Any, inbox: Any) -> dict[str, Any]:
     """The prediction for the files that a **request** names."""
-    from ..prediction import predict, read_labels, read_samples
+    from ..prediction import predict, read_data
     from ..report import picture
 
     del inbox
     tell("progress", 0.05)
-    data = read_samples(request["samples"])
-    labels = None if request["labels"] is None else read_labels(request["labels"])
-    if labels is not None and data.rows is not None:
-        labels = labels[data.rows]
+    data, labels = read_data(request["samples"], request["labels"])
     tell("progress", 0.2)
-    found = predict(data.samples, labels)
-    tell("progress", 0.9)
+    found = predict(data.samples, labels, progress=lambda done: tell("progress", 0.2 + 0.7 * done))
     figure = found.figure()
     return {
         "summary": f"{found.verdict}: {found.reasons[0] if found.reasons else ''}",

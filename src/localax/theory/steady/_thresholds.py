@@ -38,6 +38,8 @@ def flat_growth_rates(task: Task) -> Float[np.ndarray, "*pixels"]:
     shares, labels, size = np.asarray(task.proportions), np.asarray(task.labels, float), int(np.prod(task.shape))
     modes = np.stack([spectrum(s.covariance()) for s in task.stimuli])
     flat, damping = modes.reshape(len(modes), -1)[:, 0], flat_damping("flat_growth_rates", shares, modes)
+    for pulling in modes[labels != 0]:  # each must see the flat field that it holds up
+        flat_damping("flat_growth_rates", np.ones(1), pulling[None])
     drawn = zip(task.stimuli, flat, labels, strict=True)
     value, slope = np.transpose([_phi(s, math.sqrt(l / size)) if y else (0.0, 0.0) for s, l, y in drawn])
     height = np.sum(shares * labels * value) / damping

@@ -58,13 +58,14 @@ export class CompareView {
 
   card(one) {
     const { run, letter, pinned } = one;
+    one.title = el("h2", {});
     one.canvas = el("canvas", { class: "field small", role: "img", "aria-label": `Field of run ${letter}` });
     one.words = el("p", { class: "caption" });
     new ResizeObserver(() => this.draw()).observe(one.canvas);
     return el(
       "article",
       { class: "card" },
-      el("h2", {}, `${letter}: ${run.state.title}`),
+      one.title,
       one.canvas,
       one.words,
       pinned
@@ -75,6 +76,7 @@ export class CompareView {
 
   drawNow() {
     for (const one of this.runs) this.drawCard(one);
+    for (const { title, letter, run } of this.runs) title.textContent = `${letter}: ${run.state.title || "it begins"}`;
     for (const [name, plot] of Object.entries(this.plots)) {
       plot.draw({
         lines: this.runs.map(({ run, letter, tone, dash }) => ({

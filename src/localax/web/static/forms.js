@@ -2,7 +2,7 @@
 //
 // A field becomes a control; a control has a node and tells each new value to whoever made it.
 
-import { el, freshId, typeset } from "./dom.js";
+import { byId, el, freshId, typeset } from "./dom.js";
 import { equationOf, explain } from "./hints.js";
 
 const CLASSES = ["short class", "long class"];
@@ -110,7 +110,8 @@ const isSplit = (field, value) => Array.isArray(field.type === "numbers" ? value
 
 function single(field, label, value, tell) {
   const make =
-    { number: slider, integer: slider, boolean: tick, choice, size, object: nested, numbers: text }[field.type] ?? text;
+    { number: slider, integer: slider, boolean: tick, choice, size, file, object: nested, numbers: text }[field.type] ??
+    text;
   return make(field, label, value, tell);
 }
 
@@ -216,6 +217,19 @@ function text(field, label, value, tell) {
     field,
   );
 }
+
+/** A file of one's own, which is dropped at one place for all that is done with it. */
+function file(field, label, value) {
+  const button = el(
+    "button",
+    { type: "button", class: "file", onclick: () => byId("tab-own").click() },
+    ownName(value) || "Choose a file",
+  );
+  return labelled(label, button, field);
+}
+
+/** What a person calls data that the server calls by a key of its own. */
+export const ownName = (value) => String(value ?? "").replace(/^[^/]*\//, "");
 
 /** A ring of so many pixels, or a torus of two sides. */
 function size(field, label, value, tell) {

@@ -4,6 +4,7 @@ import { getJson, whenPresenceChanges } from "./api.js";
 import { Bench } from "./bench.js";
 import { CompareView } from "./compare.js";
 import { announce, byId, el } from "./dom.js";
+import { ownName } from "./forms.js";
 import { setGlossary, startHints } from "./hints.js";
 import { showOwnData } from "./own_data.js";
 import { showPresets } from "./presets.js";
@@ -16,6 +17,7 @@ import { TakeAwayView } from "./take_away.js";
 import { TrainView } from "./train.js";
 
 const WITH_BENCH = ["stimulus", "train"];
+const MINUTE = 60_000;
 
 class Lab {
   constructor(catalogue) {
@@ -33,7 +35,9 @@ class Lab {
       start: (settings) => this.start(settings),
     });
     showPresets(catalogue.presets, (preset) => this.open(preset));
-    showOwnData(catalogue.limits);
+    showOwnData(catalogue.limits, (kept) => this.use(kept));
+    this.askForOwn();
+    setInterval(() => this.askForOwn(), MINUTE);
     this.show = makeTabs(byId("tabs"), (name) => this.shown(name));
     byId("skip").addEventListener("click", (event) => {
       event.preventDefault();
@@ -100,6 +104,27 @@ class Lab {
     announce(`${preset.title} is on the bench: press Start.`);
     this.bench.say(`${preset.title} is on the bench: press Start.`);
     this.bench.buttons.start.focus();
+  }
+
+  /** Puts data of one's own on the bench, with a batch and a rate that suit them. */
+  use({ stimulus, batch, rate }) {
+    const now = this.bench.settings;
+    this.bench.set({ ...now, stimulus, batch: Math.min(now.batch, batch), rate: Math.min(now.rate, rate) });
+    this.show("stimulus");
+    const words = `${ownName(stimulus.samples)} is on the bench: look at it, or press Start.`;
+    announce(words);
+    this.bench.say(words);
+  }
+
+  /** The server keeps data for as long as a page asks for them. */
+  async askForOwn() {
+    const { samples } = this.bench.settings.stimulus;
+    if (!samples) return;
+    try {
+      await getJson(`/api/data/${samples.split("/").map(encodeURIComponent).join("/")}`);
+    } catch (error) {
+      this.bench.say(error.message);
+    }
   }
 
   reopen(state) {

@@ -7,7 +7,8 @@ import { figureView } from "./report.js";
 
 const KINDS = ".npy,.npz,.csv,.mat,.h5,.hdf5,.png,.jpg,.jpeg,.tif,.tiff";
 
-export function showOwnData(limits) {
+/** `use(kept)` hears of data that can be looked at and trained on. */
+export function showOwnData(limits, use) {
   const samples = el("input", {
     type: "file",
     id: "samples-file",
@@ -19,31 +20,37 @@ export function showOwnData(limits) {
   const problem = el("p", { class: "problem", role: "alert" });
   const progress = el("div", {});
   const result = el("div", { class: "result", "aria-live": "polite" });
-  const button = el("button", { type: "submit", class: "primary" }, "Predict");
+  const predicts = el("button", { type: "submit", class: "primary" }, "Predict");
+  const keeps = el("button", { type: "button", onclick: () => bring("/api/data", taken) }, "Use as stimulus");
   const chosen = el("p", { class: "caption" });
 
   const say = () => {
     chosen.textContent = [...samples.files].map((file) => `${file.name}, ${plain(file.size / 1e6)} MB`).join("; ");
   };
 
-  async function predict(event) {
-    event.preventDefault();
-    problem.textContent = "";
+  /** Sends the files to a path of the server, and does something with what comes of them. */
+  async function bring(path, done) {
+    problem.textContent = wrong(samples.files, limits);
     result.replaceChildren();
-    const complaint = wrong(samples.files, limits);
-    if (complaint) {
-      problem.textContent = complaint;
-      return;
-    }
-    button.disabled = true;
+    if (problem.textContent) return;
+    predicts.disabled = keeps.disabled = true;
     try {
-      result.replaceChildren(...shown(await follow(await postForm("/api/predict", asForm(samples, labels)), progress)));
-      announce("The prediction is there.");
+      done(await follow(await postForm(path, asForm(samples, labels)), progress));
     } catch (error) {
       progress.replaceChildren();
       problem.textContent = error.message;
     }
-    button.disabled = false;
+    predicts.disabled = keeps.disabled = false;
+  }
+
+  function predicted(found) {
+    result.replaceChildren(...shown(found));
+    announce("The prediction is there.");
+  }
+
+  function taken(kept) {
+    result.replaceChildren(...list("To keep in mind", kept.notes));
+    use(kept);
   }
 
   const drop = el(
@@ -71,9 +78,20 @@ export function showOwnData(limits) {
       "p",
       {},
       "Would a network that learns from your data grow local receptive fields? Rows are samples and columns are ",
-      "pixels; images are cut into patches. Files stay on the machine that serves this page.",
+      "pixels; images are cut into patches. Predict answers that for one neuron; Use as stimulus puts them on the ",
+      "bench, to look at and to train on. Files stay on the machine that serves this page.",
     ),
-    el("form", { onsubmit: predict }, drop, button),
+    el(
+      "form",
+      {
+        onsubmit: (event) => {
+          event.preventDefault();
+          bring("/api/predict", predicted);
+        },
+      },
+      drop,
+      el("div", { class: "buttons" }, predicts, keeps),
+    ),
     problem,
     progress,
     result,
@@ -95,18 +113,12 @@ function asForm(samples, labels) {
   return form;
 }
 
+function list(title, lines) {
+  const items = (lines ?? []).map((line) => el("li", {}, line));
+  return items.length ? [el("h3", {}, title), el("ul", { class: "notes" }, items)] : [];
+}
+
 function shown({ summary, facts, reasons, notes, figures }) {
-  const list = (title, lines) =>
-    lines?.length
-      ? [
-          el("h3", {}, title),
-          el(
-            "ul",
-            { class: "notes" },
-            lines.map((line) => el("li", {}, line)),
-          ),
-        ]
-      : [];
   return [
     el("h2", {}, "Prediction"),
     ...(summary ?? "").split(/\n+/).map((words) => el("p", {}, words)),

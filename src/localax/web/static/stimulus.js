@@ -8,8 +8,8 @@ import { Plot } from "./plot.js";
 import { drawFields, paint } from "./shapes.js";
 
 const CLASSES = [
-  { name: "short", tone: "red", dash: "7 4" },
-  { name: "long", tone: "blue", dash: "" },
+  { tone: "red", dash: "7 4" },
+  { tone: "blue", dash: "" },
 ];
 const REST = 350; // milliseconds without a change, after which slower questions are asked
 
@@ -54,7 +54,8 @@ export class StimulusView {
       ),
     );
     this.askCritical = latest((settings, signal) => postJson("/api/threshold", { settings }, signal));
-    this.show = oneAtATime((settings) => this.fetch(settings));
+    const ask = [oneAtATime((settings) => this.fetch(settings)), oneAtATime((settings) => this.fetchSamples(settings))];
+    this.show = (settings) => ask.forEach((one) => one(settings));
     new ResizeObserver(() => this.drawSamples()).observe(this.samples);
     whenThemeChanges(() => this.drawSamples());
   }
@@ -71,6 +72,16 @@ export class StimulusView {
     }
   }
 
+  /** Apart, as a ring of a new size has to be compiled. */
+  async fetchSamples(settings) {
+    try {
+      this.drawn = await postJson("/api/samples", { settings });
+      this.drawSamples();
+    } catch {
+      /* the other question says what is wrong */
+    }
+  }
+
   async fetchCritical(settings) {
     try {
       const found = await this.askCritical(settings);
@@ -81,30 +92,30 @@ export class StimulusView {
   }
 
   draw(found) {
-    this.drawSamples();
     this.drawMarginal(found.classes);
     this.drawCovariance(found);
-    this.drawAmplifier(found.amplifier);
+    this.drawAmplifier(found.amplifier, found.classes);
     this.threshold.show(found.threshold);
   }
 
   drawSamples() {
-    if (!this.found) return;
-    const { classes, shape } = this.found;
-    const drawn = classes.map((one) => rows(one.samples, shape.length));
+    if (!this.drawn) return;
+    const { names, samples, shape } = this.drawn;
+    const drawn = samples.map((one) => rows(one, shape.length));
     const count = Math.min(...drawn.map((list) => list.length), 3);
     const fields = Array.from({ length: count }, (_, i) =>
-      drawn.map((list, c) => ({ name: style(c).name, values: list[i], ...style(c) })),
+      drawn.map((list, c) => ({ name: names[c], values: list[i], ...style(c) })),
     ).flat();
     paint(this.samples, (width, height) => drawFields(fields, shape, width, height));
   }
 
   drawMarginal(classes) {
-    const lines = classes.map(({ marginal }, c) => ({
+    const lines = classes.map(({ name, marginal }, c) => ({
+      name,
       ...style(c),
       ...steps(numbers(marginal.edges), numbers(marginal.density)),
     }));
-    const said = classes.map(({ marginal }, c) => `${style(c).name} ${marginal.excess_kurtosis_text}`);
+    const said = classes.map(({ name, marginal }) => `${name} ${marginal.excess_kurtosis_text}`);
     this.plots.marginal.draw({
       lines,
       xrange: support(lines),
@@ -118,20 +129,20 @@ export class StimulusView {
   drawCovariance({ classes, shape }) {
     const half = Math.floor(shape.at(-1) / 2) + 1;
     const x = Array.from({ length: half }, (_, i) => i);
-    const lines = classes.map((one, c) => ({ ...style(c), x, y: numbers(one.covariance).slice(0, half) }));
+    const lines = classes.map((one, c) => ({ name: one.name, ...style(c), x, y: numbers(one.covariance).slice(0, half) }));
     this.plots.covariance.draw({
       lines,
       words: `At distance 1: ${lines.map((line) => `${line.name} ${plain(line.y[1])}`).join(", ")}.`,
     });
   }
 
-  drawAmplifier(amplifier) {
+  drawAmplifier(amplifier, classes) {
     this.plots.amplifier.node.classList.toggle("empty", Boolean(amplifier.missing));
     if (amplifier.missing)
       return this.plots.amplifier.draw({ lines: [{ name: amplifier.missing, x: [], y: [], tone: "ink" }] });
     const x = numbers(amplifier.a);
     const lines = [
-      { name: "φ of the long class", x, y: numbers(amplifier.phi), tone: "blue", dash: "" },
+      { name: `φ of ${classes[amplifier.of].name}`, x, y: numbers(amplifier.phi), tone: "blue", dash: "" },
       { name: "tangent at 0", x, y: numbers(amplifier.tangent), tone: "green", dash: "7 4" },
     ];
     if (amplifier.third) lines.push({ name: "third order", x, y: numbers(amplifier.third), tone: "red", dash: "2 3" });
@@ -141,7 +152,7 @@ export class StimulusView {
   }
 }
 
-const style = (c) => CLASSES[c] ?? { name: `class ${c}`, tone: "purple", dash: "2 3" };
+const style = (c) => CLASSES[c] ?? { tone: "purple", dash: "2 3" };
 
 /** Where a curve leaves the picture it is not drawn, so that it does not squeeze the others. */
 const clipped = (line, low, high) => ({
