@@ -652,7 +652,7 @@ def test_what_a_small_file_unpacks_to_is_known_before(tmp_path, monkeypatch):
 def test_what_is_no_numbers_is_not_opened(tmp_path, monkeypatch):
     scipy.io.savemat(tmp_path / "x.mat", {"a": {"inside": GOOD}})
     monkeypatch.setattr(scipy.io, "loadmat", None)
-    with pytest.raises(SettingError, match=r"of kind struct.*plain numbers"):
+    with pytest.raises(SettingError, match=r"plain numbers, got .*of kind struct"):
         prediction.read_samples(tmp_path / "x.mat")
 
 
