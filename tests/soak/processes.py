@@ -1,6 +1,7 @@
 """Processes that a soak starts, finds, waits for and kills."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -27,6 +28,8 @@ def until(condition: Callable[[], object], seconds: float = PATIENCE) -> float:
 def python(folder: Path, *words: str, **environment: str) -> subprocess.Popen:
     """Python in a **folder**, which leads a group of processes of its own; temporary files go there too."""
     (folder / "tmp").mkdir(parents=True, exist_ok=True)
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell's background, where no child would hear Ctrl-C
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     streams: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     around = {**os.environ, "TMPDIR": str(folder / "tmp"), **environment}
     return subprocess.Popen([sys.executable, *words], **streams, cwd=folder, env=around, process_group=0)
