@@ -109,7 +109,11 @@ async def receive_data(lab: "Lab", request: "Request") -> "Job":
             lab.own.kept.pop(folder.name, None)
             shutil.rmtree(folder, ignore_errors=True)
 
-    return lab.start_job({"job": "keep", **asked, "called": called, "folder": str(folder)}, after)
+    try:
+        return lab.start_job({"job": "keep", **asked, "called": called, "folder": str(folder)}, after)
+    except BaseException:
+        after()
+        raise
 
 
 # In a process ---------------------------------------------------------------------------------------------------------
@@ -134,7 +138,7 @@ def work(request: Mapping[str, Any], tell: Any, inbox: Any) -> dict[str, Any]:
     if labels is not None:
         np.save(files["classes"], labels)
     zero, one = read_stimuli(files["samples"], files["classes"] if labels is not None else None)
-    neuron = SingleReLU()  # pyright: ignore[reportCallIssue] (its number of units is a property)
+    neuron = SingleReLU()
     fewest, stable = min(len(zero.samples), len(one.samples)), stable_rate(Task([zero, one], [0, 1]), neuron)
     for name in reversed(FILES):  # samples last: they say that all is there
         if files[name].is_file():

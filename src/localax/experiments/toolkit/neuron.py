@@ -16,7 +16,7 @@ from .train import train
 
 def neuron() -> SingleReLU:
     """The network of most figures."""
-    return SingleReLU()  # pyright: ignore[reportCallIssue] (its number of units is a property)
+    return SingleReLU()
 
 
 def authors_start(seeds: Sequence[int] | np.ndarray, size: int = SIZE, scale: float = 1e-3) -> np.ndarray:
