@@ -62,3 +62,11 @@ def bounded_memory():
         jax.clear_caches()
         gc.collect()
         limit[0] = max(FULL, resident() + MORE)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Whatever asks a server of its own is slow: its processes take seconds to be ready."""
+    for item in items:
+        if "server" in item.fixturenames:
+            item.add_marker("slow")

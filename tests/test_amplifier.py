@@ -192,6 +192,7 @@ def test_elasticity_index_and_crossing():
     assert amplifier(Normal()).crossing() is None
 
 
+@pytest.mark.slow
 def test_kur_five_is_both_sub_and_super_linear():
     """Kurtosis 4.29 > 3, so sub-linear near 0, yet super-linear beyond a = 0.67 and, by area, on the whole."""
     phi = amplifier(Algebraic(5))

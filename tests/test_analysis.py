@@ -213,6 +213,7 @@ def test_the_slope_of_a_measure_by_differences():
     np.testing.assert_allclose(jax.grad(la.ipr)(w), slopes, atol=1e-8)  # rounding over the step: 1e-10
 
 
+@pytest.mark.slow
 def test_trajectories_with_other_pixels_than_said_are_refused():
     ring, torus = (Trajectory(np.arange(2.0), RNG(24).normal(size=(3, 2, 4, *SHAPES[n])), pixel_ndim=n) for n in (1, 2))
     for call, words in [
@@ -236,6 +237,7 @@ def test_what_is_no_field_is_refused_in_one_line_without_jargon(given_):
         la.ipr(given_)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ndim", [1, 2])
 @settings(max_examples=30, deadline=None)
 @given(data=st.data())

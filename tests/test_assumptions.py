@@ -54,6 +54,7 @@ def test_two_values_make_a1_exact():
     assert holds(conditional_covariance(Ising(20, 0.7), n=5000))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("radial", [RadialStudentT(9), Shell()], ids=["t", "shell"])
 def test_elliptical_laws_tie_distant_pixels(radial):
     stimulus = Elliptical(8, 1, radial)

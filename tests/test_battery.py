@@ -324,6 +324,7 @@ def test_a_stimulus_of_ones_own():
     assert report.ok, report
 
 
+@pytest.mark.slow
 def test_a_marginal_and_a_covariance_of_ones_own():
     law = Logistic()
     assert law.excess_kurtosis() == pytest.approx(1.2, abs=1e-8)  # the logistic law's

@@ -145,6 +145,7 @@ def test_values_of_a_moved_coin_are_met_exactly():
     np.testing.assert_allclose(law.cdf(np.array([0.19, values[0], 0.25, values[1]])), [0, 0.3, 0.3, 1])
 
 
+@pytest.mark.slow
 def test_the_amplifier_of_a_stretched_law():
     """c phi(a/c), whatever the law: a user's own too, and an offset and a sign change nothing."""
     a = np.array([0.1, 0.5, 0.9])
@@ -278,6 +279,7 @@ def by_scipy(velocity, w0, times):
     return integrate.solve_ivp(velocity, (0, times[-1]), w0, "DOP853", times, rtol=1e-10, atol=1e-12).y.T
 
 
+@pytest.mark.slow
 def test_the_exact_flow_on_pieces_of_gaussians():
     """dw/dt = S1 w/sqrt(2 pi w S1 w) - (S0 + S1) w/2 with dense S."""
     task = binary(Window(Gaussian(30, 1), 9), Window(Gaussian(30, 2), 9))
@@ -311,6 +313,7 @@ def test_the_exact_flow_on_pieces_of_spins():
     np.testing.assert_allclose(got, w, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_what_a_gate_sees_of_a_piece_of_an_ellipse():
     piece, w = Window(Elliptical(20, 2, RadialStudentT(5)), 7), W[0, :7]
     x = np.asarray(piece.sample(KEY, 100_000), float)

@@ -30,6 +30,7 @@ def test_gaussian_form_by_quadrature():
         assert abs(value - (4 * integrate.quad(term, 0, 12 * b, epsabs=1e-13)[0] - 1)) < 1e-10
 
 
+@pytest.mark.slow
 def test_gaussian_form_by_a_million_samples():
     exact, drawn = dominance(TASK, FIELDS), dominance(TASK, FIELDS, method="sampled", samples=1_000_000, seed=2)
     assert np.all(np.abs(exact.value - drawn.value) < SIGMAS * drawn.standard_error)
@@ -88,6 +89,7 @@ def test_difference_of_means_leads_to_the_constant():
     assert abs(value - (s1 - s0).sum() / 40) < 1e-10
 
 
+@pytest.mark.slow
 def test_comparison_tells_sharp_from_gaussian_data():
     """At one place narrow bumps beat the constant on +-1 data and lose to it on Gaussian data."""
     rows = {row.name: row for row in compare_dominance(SHARP, samples=20_000)}
@@ -101,6 +103,7 @@ def test_comparison_tells_sharp_from_gaussian_data():
     assert own[0].pointwise == float(dominance(TASK, FIELDS[0]).value)
 
 
+@pytest.mark.slow
 def test_ascent_localizes_on_sharp_data_only():
     w0 = np.random.default_rng(3).normal(size=(3, 40))
     sharp = ascend_dominance(SHARP, w0, steps=400, batch=500, rate=0.03)

@@ -153,6 +153,7 @@ def test_order_of_the_solver_by_step_halving():
 SOLVERS = {"Tsit5": diffrax.Tsit5(), "Bosh3": diffrax.Bosh3(), "Kvaerno3": diffrax.Kvaerno3()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("solver", "least"), [("Tsit5", None), ("Tsit5", 0.01), ("Bosh3", None), ("Bosh3", 0.01), ("Kvaerno3", None)]
 )
@@ -278,6 +279,7 @@ def test_amplifiers_by_name_function_and_object():
 # What the paper and its checks measured -------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_figure_3_gaussian_and_kur():
     """Mean -0.0410 for the Gaussian; for Kur(5) -0.0408 with the full phi, -0.0399 with its cubic."""
     gaussian, kur = (Task([law(40, 1), law(40, 3)], [0, 1]) for law in (Gaussian, lambda n, xi: Kur(n, xi, 5)))

@@ -238,6 +238,7 @@ def test_who_insists_gets_the_orbit_of_any_stimulus(signs):
     assert_is_the_orbit(NETWORKS["single"], task, "mse", signs, Orbit(signs, insist=True))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:rate .* is near or above")
 def test_insisting_lets_a_run_use_a_symmetry_that_is_not_claimed():
     task, settings = lx.Task([with_a_place()], [1]), {"steps": 3, "batch": 10, "rate": 0.1, "progress": False}

@@ -160,6 +160,7 @@ def test_radial_constants():
 # Time ---------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_three_conventions_of_time_are_one():
     """exact_flow = effective_flow = scipy on f(w) - (S0+S1)w/2 at t = 1, 5, 20, to 1e-5."""
     w0, times = fields(40, scale=0.05), [1.0, 5.0, 20.0]

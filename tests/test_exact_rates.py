@@ -83,6 +83,7 @@ def two_pixels(stimulus):
     return power, size
 
 
+@pytest.mark.slow
 def test_two_pixels_by_quadrature():
     short, long = Kur(2, 0.8, 8.0), Kur(2, 1.5, 8.0)
     power, size = two_pixels(long)
@@ -100,6 +101,7 @@ def few():
     return binary(NLGP(5, 0.7, 0.9), NLGP(5, 1.4, 0.9))
 
 
+@pytest.mark.slow
 def test_waves_of_some_size_against_plain_samples(few):
     """f by plain samples at the field itself: no latent mean, no root, no controls."""
     eps, n = 0.3, 200_000

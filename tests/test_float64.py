@@ -167,6 +167,7 @@ def test_every_public_function_is_among_them():
     assert public <= {name.split(",")[0].split(" ")[0] for name in CALLS}
 
 
+@pytest.mark.slow
 def test_an_amplifier_can_still_be_traced():
     a = jnp.array([0.1, 0.5])
     for phi in (PHI, PHI.tabulated(), PHI.taylor(3)):

@@ -77,6 +77,7 @@ def test_exact_gates_are_all_fixed_points_of_small_gates_and_no_others(couplings
     assert losses == sorted(losses)
 
 
+@pytest.mark.slow
 def test_a_gate_of_five_pixels_is_where_the_flow_ends():
     """J = (-.3, .9): no pixel dominates, one gate of five does, and the flow finds it from a random start."""
     task = ising(-0.3, 0.9, size=16)

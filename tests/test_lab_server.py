@@ -251,6 +251,7 @@ def test_a_filter_that_takes_the_flat_wave_away_leaves_no_threshold():
     assert "flat field can see" in found["sentence"]
 
 
+@pytest.mark.slow
 def test_the_threshold_is_where_theory_has_it():
     critical = float(theory.critical_gain(0.5, 1.5, 12))
     for gain, side, sign in ((0.9 * critical, "spread", -1), (1.1 * critical, "localized", 1)):
@@ -442,6 +443,7 @@ def test_own_data_are_looked_at(server, mine):
     assert server.get(f"/api/data/{kept['stimulus']['samples']}").status_code == 200
 
 
+@pytest.mark.slow
 def test_own_data_are_trained_on_and_their_own_files_make_the_same_bits(server, mine, tmp_path):
     files, kept = mine
     settings = {**SMALL, "stimulus": kept["stimulus"], "batch": 100}
@@ -561,7 +563,7 @@ def test_what_the_lab_keeps_is_bounded_after_many_runs(store):
                 lab._forget()
             await asyncio.sleep(0.05)
             tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-            kept = len(lab.works), len(list(lab.folder.iterdir())), sum(w.events.size for w in lab.works.values())
+            kept = len(lab.works), len(list(lab.folder.glob("*.npz"))), sum(w.events.size for w in lab.works.values())
         monkey.undo()
         return kept, len(tasks)
 
@@ -673,6 +675,7 @@ def _same_bits(one, other):
     )
 
 
+@pytest.mark.slow
 def test_the_lines_taken_away_make_the_same_bits(server, finished, tmp_path):
     run, _ = finished
     trajectory = _file(server, run)
@@ -683,6 +686,7 @@ def test_the_lines_taken_away_make_the_same_bits(server, finished, tmp_path):
     assert _same_bits(Store(tmp_path).load(stored.name), trajectory)
 
 
+@pytest.mark.slow
 def test_the_rate_changes_on_the_way(server, tmp_path):
     run = _started(server, LONG)
     stream = _events(server, f"{run}/events")
@@ -829,6 +833,7 @@ def test_an_experiment_is_run_again(server, store):
 # The lines and the command --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_every_experiment_has_a_preset_whose_lines_make_it():
     """Python and command line, read back, build the very objects that the lab builds; rates are stable ones."""
     assert set(SETTINGS) == set(experiments.ALL)
@@ -866,6 +871,7 @@ def test_nothing_that_visitors_send_is_in_the_log(server):
     assert not [word for word in ("secret", "evil", "passwd", "x.npz", "/api/", "GET", "POST") if word in said], said
 
 
+@pytest.mark.slow
 def test_the_token_is_in_the_address_alone(tmp_path):
     words = ["lab", "--host", "0.0.0.0", "--port", "0", "--no-browser", "--store", str(tmp_path)]
     process = subprocess.Popen([sys.executable, "-m", "localax", *words], stdout=-1, stderr=-1, text=True)
@@ -881,6 +887,7 @@ def test_the_token_is_in_the_address_alone(tmp_path):
     assert (out, said) == ("the lab is closed\n", "")
 
 
+@pytest.mark.slow
 def test_a_port_in_use_is_told_in_one_line(server):
     words = [sys.executable, "-m", "localax", "lab", "--no-browser", "--port", str(server.base_url.port)]
     found = subprocess.run(words, capture_output=True, text=True, check=False)

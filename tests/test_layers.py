@@ -122,6 +122,7 @@ def circles(edges: dict[str, set[str]]) -> list[str]:
     return out
 
 
+@pytest.mark.slow
 def test_rooms_keep_their_order():
     edges = graph(ROOT)
     assert len(edges) > 20
@@ -144,6 +145,7 @@ def private_imports(edges: dict[str, set[str]]) -> list[str]:
     return out
 
 
+@pytest.mark.slow
 def test_nothing_private_is_imported_across_rooms():
     assert private_imports(graph(ROOT)) == []
 
@@ -214,6 +216,7 @@ def test_the_architecture_page_has_the_same_table():
     assert written == rest
 
 
+@pytest.mark.slow
 def test_no_circle_of_imports():
     assert circles(graph(ROOT)) == []
 

@@ -106,6 +106,7 @@ def test_unit_nodes_integrate_up_to_a_singularity(power):
         assert np.sum(weight * (1 - q) ** (power + 0.025)) == pytest.approx(1 / (1.025 + power), rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("x64")
 def test_odd_table_interpolates_over_its_whole_range():
     table = _math.OddTable(lambda z: np.sinh(z**2 / 4) ** 0.5)  # from z/2 near 0 to exp(z^2/8) far out

@@ -57,6 +57,7 @@ def test_cubic_coefficient_by_projection():
     assert abs(harmonic) < 1e-6
 
 
+@pytest.mark.slow
 def test_square_root_law_where_continuous():
     """Relative amplitude of the steady wave just beyond the threshold; the next order is a relative A^2 = .0025."""
     gain = critical_gain(1, 3, 40, low=0.2, high=0.25)

@@ -147,6 +147,7 @@ OURS = tasks(Gaussian(N, 0.5), Gaussian(N, 1.2))
 OWN = tasks(*(OwnGaussian(N, s.covariance()) for s in OURS.stimuli))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stimulus", [OWN.stimuli[0], spins(0.7), stripes(4), OwnElliptical(N, np.eye(N)[0], 9.0)])
 def test_own_classes_are_what_they_say(stimulus):
     report = lx.stimuli.check_stimulus(stimulus, n=5000)
@@ -191,6 +192,7 @@ def test_an_own_gaussian_with_a_mean():
     np.testing.assert_allclose(got, mean_gated_input(GaussianClone(own), W[0]).value, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_own_spins_have_the_exact_input_and_flow_of_the_ising_ring():
     own, ours = tasks(spins(0.3), spins(0.7)), tasks(Ising(N, 0.3), Ising(N, 0.7))
     got, expected = (mean_gated_input(task.stimuli[1], W).value for task in (own, ours))

@@ -49,6 +49,7 @@ import localax.runner
 """
 
 
+@pytest.mark.slow
 def test_training_loads_neither_theory_nor_what_draws():
     loaded = loaded_by(TRAINED)
     assert {"jax", "scipy", "pydantic"} <= loaded

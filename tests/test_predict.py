@@ -59,6 +59,7 @@ def gradient(one: np.ndarray, zero: np.ndarray, w: np.ndarray) -> np.ndarray:
     return one.T @ ((p > 0) * (1 - p)) / len(one) - zero.T @ np.maximum(q, 0) / len(zero)
 
 
+@pytest.mark.slow
 def test_the_flow_ends_where_an_ordinary_solver_does():
     """Both come to a steady state of the same loss; float32 leaves 1e-4 of a field of size 1."""
     data = classes("nlgp", 300)
@@ -86,6 +87,7 @@ def test_steps_reach_the_horizon():
     assert math.isclose(2 * _flow.steps(37.0).sum(), 37.0)
 
 
+@pytest.mark.slow
 def test_long_steps_end_where_short_ones_do(monkeypatch):
     """As the constants promise: one start in 32 on the other side, the IPR of nine in ten within 11%."""
     one, zero = (np.asarray(stimuli.NLGP(PIXELS, scale, 100.0).sample(jax.random.key(5), N)) for scale in (0.7, 0.3))
@@ -110,6 +112,7 @@ def test_a_blurred_gate_is_the_mean_over_noise():
         assert np.all(np.abs(found - draws.mean(0)) < 6 * draws.std(0) / math.sqrt(len(draws)) + 1e-6)
 
 
+@pytest.mark.slow
 def test_many_gaussian_samples_set_off_on_the_exact_flow():
     """The mean of n gated inputs is off by sqrt(pixels/2n); later on, the flow itself makes more of that."""
     n, time = 40_000, 0.002
@@ -175,6 +178,7 @@ def test_the_verdict_does_not_depend_on_scale_order_signs_or_place():
     assert math.isclose(quick(1e3 * one, contrast=1e3 * zero).scale, 1e3 * base.scale, rel_tol=1e-5)
 
 
+@pytest.mark.slow
 def test_networks_trained_on_the_data_agree():
     """Networks of one data set differ by 4% in IPR, four of them and the noise of batches by three times as much."""
     data = classes("nlgp")
@@ -209,6 +213,7 @@ def test_second_moments_that_localize_by_themselves_are_no_chance():
     assert _ends.Ends(bump, n_ipr + 1, 10, alone=0.9).probability == 1
 
 
+@pytest.mark.slow
 def test_answers_stand_beside_each_other():
     one, zero = drawn("nlgp", 400)
     found = prediction.compared(one, zero, starts=4, horizon=20, networks=2, behind=False)
@@ -227,6 +232,7 @@ def test_labels_part_the_classes_and_the_larger_is_1():
     assert found.contrast == "your label -1"
 
 
+@pytest.mark.slow
 def test_tori_are_measured_as_tori():
     x = [np.asarray(stimuli.NLGP((8, 10), s, 3.0).sample(jax.random.key(0), 1000)) for s in (1.5, 0.7)]
     found = quick(x[0], contrast=x[1], starts=8)
@@ -256,6 +262,7 @@ def explained() -> prediction.Prediction:
     return lx.predict(drawn("nlgp")[0] + 0.3)
 
 
+@pytest.mark.slow
 def test_all_is_said(explained):
     text = " ".join(explained.reasons)
     for part in (
@@ -316,6 +323,7 @@ def test_the_band_has_the_amplifier_of_the_law_in_it(name):
     assert math.isclose(found.index, mine.index(), abs_tol=1e-6)
 
 
+@pytest.mark.slow
 def test_the_band_is_as_wide_as_data_sets_differ():
     """Twenty data sets tell a spread to 16%, and twenty groups tell an error to as much."""
     x = drawn("nlgp", 20 * 400)[0].reshape(20, 400, PIXELS)
@@ -510,7 +518,7 @@ def test_a_file_larger_than_memory_is_no_trouble(tmp_path):
     page, most = large_file.predicted(tmp_path, _files.KEPT // 100)
     assert "Of 50,000,000 samples in the file, 5,952 were taken at random places" in page
     assert "does not localize" in page
-    assert most < 1e9
+    assert most < 2 * 2**30
 
 
 def test_patches_are_no_more_than_fit(tmp_path, monkeypatch):
@@ -639,23 +647,25 @@ def test_an_image_is_what_its_name_says(tmp_path):
 
 
 def test_what_a_small_file_unpacks_to_is_known_before(tmp_path, monkeypatch):
-    monkeypatch.setattr(_files, "MOST", GOOD.size - 1)
+    monkeypatch.setattr(_files, "READABLE", 8 * GOOD.size - 1)
     scipy.io.savemat(tmp_path / "x.mat", {"a": GOOD}, do_compression=True)
     monkeypatch.setattr(scipy.io, "loadmat", None)
     with pytest.raises(SettingError, match=r"x\.mat holds .* GB; save it as \.npy"):
         prediction.read_samples(tmp_path / "x.mat")
+    monkeypatch.setattr(_files, "LABELS", GOOD.size - 1)
     write_h5(tmp_path / "y.h5", {"a": GOOD})
-    with pytest.raises(SettingError, match=r"y\.h5 holds"):
+    with pytest.raises(SettingError, match=r"y\.h5 must be at most"):
         prediction.read_labels(tmp_path / "y.h5")
 
 
 def test_what_is_no_numbers_is_not_opened(tmp_path, monkeypatch):
     scipy.io.savemat(tmp_path / "x.mat", {"a": {"inside": GOOD}})
     monkeypatch.setattr(scipy.io, "loadmat", None)
-    with pytest.raises(SettingError, match=r"plain numbers, got .*of kind struct"):
+    with pytest.raises(SettingError, match=r"a full array of numbers, got 'struct'"):
         prediction.read_samples(tmp_path / "x.mat")
 
 
+@pytest.mark.slow
 def test_the_command(tmp_path):
     one, zero = drawn("nlgp")
     np.save(tmp_path / "x.npy", np.concatenate([one, zero]))

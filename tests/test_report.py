@@ -64,6 +64,7 @@ def test_every_panel_draws_its_title(panel):
     assert axes[0].has_data()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("form", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
 def test_pictures_are_the_same_bytes_on_repeat(form, start):
     record = Figure("", (PANELS,))
@@ -155,6 +156,7 @@ def test_dollars_that_are_no_formula_are_drawn_as_dollars(title, drawn):
     assert picture(record, "svg")
 
 
+@pytest.mark.slow
 def test_a_figure_is_drawn_once(tmp_path):
     first = publish([outcome()], tmp_path, "T").read_bytes()
     times = {path: path.stat().st_mtime_ns for path in (tmp_path / "figures").iterdir()}
@@ -213,6 +215,7 @@ def written(outcomes, about="A title", files=None) -> Parts:
     return Parts(page(outcomes, about, files=files or {}))
 
 
+@pytest.mark.slow
 def test_the_page_stands_alone():
     parts = written([outcome(), outcome(name="other")])
     assert all(re.match("#|data:", address) for address in parts.values("href") + parts.values("src"))
@@ -223,6 +226,7 @@ def test_the_page_stands_alone():
     assert targets <= set(ids)
 
 
+@pytest.mark.slow
 def test_a_page_trusts_only_its_own_script_and_style():
     parts = written([outcome()])
     allowed = f"style-src {trusted('page.css')}; script-src {trusted('filter.js')}"
@@ -286,6 +290,7 @@ def test_a_name_that_is_no_file_name_is_refused(name):
         outcome(name=name)
 
 
+@pytest.mark.slow
 def test_each_picture_is_there_once_and_files_are_linked(tmp_path):
     text = publish([outcome(), outcome(name="other")], tmp_path, "T").read_text()
     parts = Parts(text)
@@ -310,6 +315,7 @@ def test_a_heavy_report_is_hardly_larger_than_its_pictures():
     assert len(text) < 8e6
 
 
+@pytest.mark.slow
 def test_what_held_beyond_the_sources_is_told_once_on_the_first_page():
     held, failed = (replace(CLAIM, sentence=f"<b>{v}</b>.", verdict=v) for v in ("holds", "does not hold"))
     new = outcome(name="new", chapter="beyond", claims=(failed, held, replace(held, sentence="Another.")))
@@ -321,6 +327,7 @@ def test_what_held_beyond_the_sources_is_told_once_on_the_first_page():
     assert '<section id="news">' not in page([outcome(), lost], "T")
 
 
+@pytest.mark.slow
 def test_headlines_come_first_in_their_places():
     second, first = (
         Figure(name, ((PANELS[0],),), headline=f"The {name}.", place=place)

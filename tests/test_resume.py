@@ -89,6 +89,7 @@ def test_a_committee_and_its_biases_are_compiled_once_per_shape():
     assert compilations(lambda: run(network=SoftCommittee(2, "erf", True), steps=5)) == 0
 
 
+@pytest.mark.slow
 def test_a_run_compiles_few_programs():
     """Two of keys, weights, parameters, probe, start and the loop; a product or a cast apart would be one more."""
     task = lx.Task([NLGP(N + 1, 1, 5), NLGP(N + 1, 2, 5)], [0, 1])
@@ -119,6 +120,7 @@ def test_an_estimate_is_near_what_the_run_takes():
 # Divergence -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_divergence_stops_one_setting_and_warns_once():
     with pytest.warns(RuntimeWarning) as caught:
         swept = run(rate=[0.05, 1e3], save_every=1)
@@ -271,6 +273,7 @@ def traced(path, stop):
     return made, count
 
 
+@pytest.mark.slow
 def test_ctrl_c_at_any_line_loses_nothing(plain, tmp_path, monkeypatch):
     monkeypatch.setattr(_train, "_next_reach", lambda reach, *_: 2 * reach)  # the same calls every time
     whole, lines = traced(tmp_path / "whole", -1)

@@ -118,6 +118,7 @@ def run(names, store, workers=2, **options):
     return [unit.title for unit in results.stored], {titles[name]: why for name, why in results.failed.items()}
 
 
+@pytest.mark.slow
 def test_what_is_stored_is_loaded(planted):
     first = runner.reproduce(["good", "other"], store=planted.root, progress=False, workers=1)
     made = {entry.name: entry.created for entry in planted.runs()}
@@ -153,6 +154,7 @@ def parsed_imports(node: ast.AST) -> list[str]:
     return own + [found for child in ast.iter_child_nodes(node) for found in parsed_imports(child)]
 
 
+@pytest.mark.slow
 def test_imports_are_found_without_parsing_all():
     for module, source in _sources.SOURCES.items():
         found = [ast.dump(node) for node in _sources._statements(source.decode())]
@@ -190,6 +192,7 @@ def test_a_run_spelt_differently_is_one_run():
         assert runner.training_unit(runner.training_settings({**settings, **change})).name != names[0]
 
 
+@pytest.mark.slow
 def test_a_worker_refuses_what_it_would_name_differently(planted, monkeypatch):
     """The sources were edited after the caller had read them: nothing may be stored under the old name."""
     monkeypatch.setattr("localax.runner._unit.code_version", lambda _: "as it was")
@@ -202,6 +205,7 @@ def test_a_worker_refuses_what_it_would_name_differently(planted, monkeypatch):
 # Faults ---------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_failures_and_dead_processes_lose_nothing_else(planted, monkeypatch):
     """Workers that die, in four ways, are replaced; a unit that raises leaves its worker be. Each has one thread."""
     monkeypatch.setattr("localax.runner._executors.TRIES", 1)
@@ -215,6 +219,7 @@ def test_failures_and_dead_processes_lose_nothing_else(planted, monkeypatch):
     assert "RuntimeError: threads 1 " in failed["threads"]
 
 
+@pytest.mark.slow
 def test_what_failed_three_times_is_told_with_its_settings(planted):
     told = (
         r'bad failed \(RuntimeError: on purpose \(3 tries; settings {"experiment":"bad",.*}\)\); the other 1 are stored'
@@ -223,6 +228,7 @@ def test_what_failed_three_times_is_told_with_its_settings(planted):
         lx.reproduce(["bad", "good"], store=planted.root, progress=False, workers=1)
 
 
+@pytest.mark.slow
 def test_where_no_process_can_be_started_the_others_go_on(planted, monkeypatch):
     start, left = subprocess.Popen, [1]
 
@@ -239,6 +245,7 @@ def test_where_no_process_can_be_started_the_others_go_on(planted, monkeypatch):
     assert failed["third"].startswith("no process could be started: [Errno 11] no more processes (3 tries; ")
 
 
+@pytest.mark.slow
 def test_progress_ends_at_one_only_when_stored(planted):
     (unit,) = runner.experiment_units(["good"])
     for executor in (Processes(1), ThisProcess()):
@@ -260,6 +267,7 @@ def test_this_process_raises_what_a_user_can_mend_and_reports_the_rest(planted, 
         ThisProcess().run([unit], planted, lambda *_: None)
 
 
+@pytest.mark.slow
 def test_a_worker_whose_caller_is_gone_ends_quietly(planted):
     del planted
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
@@ -270,6 +278,7 @@ def test_a_worker_whose_caller_is_gone_ends_quietly(planted):
     assert said == ""
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_what_is_finished_and_leaves_no_process(planted):
     # Its own handler: a shell's background processes ignore the signal.
     program = (

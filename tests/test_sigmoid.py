@@ -45,6 +45,7 @@ def pair_mean(function, covariance, means):
     return np.sum(np.outer(w, w) * function(h1, h2)) / (2 * np.pi)
 
 
+@pytest.mark.slow
 def test_bias_flow_of_many_units_by_quadrature():
     """db_j/dt = (2/K) sum_c p_c E[(y_c - yhat) s'(h_j)], pair by pair, to 1e-9."""
     expected = np.zeros(3)
@@ -66,6 +67,7 @@ def test_bias_flow_of_many_units_by_quadrature():
     assert np.abs(bias_flow(TASK, W, B) - expected).max() < 1e-9
 
 
+@pytest.mark.slow
 def test_bias_flow_of_one_unit():
     """Eqs. 37 to 43 of the network notes for erf(h/sqrt 2): a single unit, labels 0 and 1."""
     task, b = lx.Task(TASK.stimuli, [0, 1]), 0.7
@@ -78,6 +80,7 @@ def test_bias_flow_of_one_unit():
     assert abs(bias_flow(task, W[0], [b])[0] - (m(s1) - seen)) < 1e-14  # twice 1/2 [...], as the loss has no 1/2
 
 
+@pytest.mark.slow
 def test_initial_push_and_response():
     assert np.allclose(initial_push(TASK, W), bias_flow(TASK, W, np.zeros(3)), atol=1e-15)
     push, response = bias_response(TASK, W)
@@ -89,6 +92,7 @@ def test_initial_push_and_response():
     assert np.all(np.diag(response) < 0)  # each bias is pulled back
 
 
+@pytest.mark.slow
 def test_long_lengthscale_pushes_the_bias_down():
     flat, wavy = np.ones(N), np.cos(np.pi * np.arange(N))
     push = initial_push(TASK, np.stack([flat, wavy]))
@@ -99,6 +103,7 @@ def test_long_lengthscale_pushes_the_bias_down():
     assert np.array_equal(np.sign(initial_push(TASK, w)), -np.sign(drive))
 
 
+@pytest.mark.slow
 def test_no_bias_no_progress():
     """At b = 0 the teacher does not move the weights: they only shrink, and the loss stays above 1."""
     got = exact_flow(TASK, SoftCommittee(3, "erf"), W[None], times=[0.0, 50.0])
@@ -106,6 +111,7 @@ def test_no_bias_no_progress():
     assert np.linalg.norm(got.final) < np.linalg.norm(W)
 
 
+@pytest.mark.slow
 def test_two_populations():
     """Half of the units go each way, low frequencies down and high ones up, mostly as the start foretold."""
     task = lx.Task([Gaussian(20, 0.7), Gaussian(20, 2)], [-1, 1])
@@ -176,6 +182,7 @@ def test_starting_loss_against_samples(kind, activation):
     assert (float(got.standard_error) == 0) == closed
 
 
+@pytest.mark.slow
 def test_starting_losses_as_the_gain_grows():
     """Mean over 20 starts of the same variance: ReLU falls by about 1%, the sigmoid rises by less."""
     fields = np.asarray(Xavier(1.0).weights(seed_keys(range(20)), 1, (40,), np.float64))[:, 0]

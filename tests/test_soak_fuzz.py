@@ -7,11 +7,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from soak.fuzz import ALL
 from soak.fuzz.driver import from_text, to_text
 from soak.fuzz.watch import Files
 
 
+@pytest.mark.slow
 def test_every_input_is_accepted_or_refused_in_one_line(tmp_path):
     words = [sys.executable, "-m", "soak.fuzz", "--share", "0.01", "--keep", str(tmp_path)]
     done = subprocess.run(words, cwd=Path(__file__).parent, capture_output=True, text=True, check=False)
@@ -37,7 +40,9 @@ def test_the_watch_sees_what_is_written_outside(tmp_path):
         assert strange == []
         (inside / ".." / "a").write_text("x")
         (inside / "link" / "b").mkdir()
-        subprocess.run([sys.executable, "-c", "import os; os.close(os.creat('c', 0o600))"], cwd=tmp_path, check=True)
+        subprocess.run(
+            [sys.executable, "-c", "import os; os.close(os.open('c', os.O_CREAT))"], cwd=tmp_path, check=True
+        )
     told = "\n".join(strange)
     for word in (f"open {tmp_path}/a", f"os.mkdir {tmp_path}/b", "subprocess.Popen", "'c'"):
         assert word in told

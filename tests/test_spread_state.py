@@ -35,6 +35,7 @@ def gaussian():
     return x, spread_state(lx.Task([Empirical(one) for one in x], [0, 1]))
 
 
+@pytest.mark.slow
 def test_on_gaussian_data_it_is_the_closed_form(gaussian):
     """f = S_1 w/sqrt(2 pi w'S_1 w): its fixed point is the mode of least ratio, its Jacobian two terms."""
     x, found = gaussian
@@ -72,6 +73,7 @@ def test_it_is_at_rest_and_its_rates_are_those_of_finite_differences(gaussian):
     assert slope == pytest.approx(found.rates[0], abs=2e-3)  # the width follows w, which the Jacobian leaves out
 
 
+@pytest.mark.slow
 def test_on_a_ring_it_is_the_flat_field_with_its_rates():
     """Samples of a shift-invariant law, given as if nothing were known of it."""
     task = lx.Task([NLGP(N, 0.5, 0.8), NLGP(N, 1.0, 0.8)], [0, 1])

@@ -252,6 +252,7 @@ def test_a_filtered_gaussian_is_gaussian_by_whatever_name(name):
     assert (filtered.elliptical_constant() is None) == bool(np.any(np.abs(centre) > 1e-9))
 
 
+@pytest.mark.slow
 def test_the_marginal_of_filtered_data_is_that_of_all_pixels():
     """Exact for data, which are few; for other laws estimated, from every pixel in turn, and only once."""
     data = np.random.default_rng(4).uniform(size=(300, 6)) ** 2 * np.arange(1, 7)

@@ -55,6 +55,7 @@ def test_hash_is_a_known_number() -> None:
     assert identity_hash(SETTINGS) == hashlib.sha256(text.encode()).hexdigest()[:16] == "099e2d131997a4dc"
 
 
+@pytest.mark.slow
 @given(json_tables)
 def test_hash_by_the_standard_library(settings: dict) -> None:
     text = json.dumps(settings, sort_keys=True, separators=(",", ":"))
@@ -365,6 +366,7 @@ for n in range(40):
 """
 
 
+@pytest.mark.slow
 def test_concurrent_writers_and_a_reader_all_end_well(store: Store) -> None:
     command = [sys.executable, "-c", WRITER, str(store.root)]
     pipe = subprocess.PIPE

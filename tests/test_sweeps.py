@@ -208,6 +208,7 @@ def ring_task(gain):
     return lx.Task([lx.stimuli.NLGP(24, xi, gain) for xi in (1, 3)], [0, 1])
 
 
+@pytest.mark.slow
 def test_values_land_where_they_belong(trained):
     points = list(itertools.product(GAINS, RATES))
     tasks = [ring_task(gain) for gain, _ in points]
@@ -244,6 +245,7 @@ def test_what_is_no_result_of_a_sweep_is_not_drawn(tmp_path):
             runner.sweep_figure(tmp_path / name, "gain")
 
 
+@pytest.mark.slow
 def test_pictures_have_errors_over_seeds_and_the_threshold(trained, monkeypatch):
     monkeypatch.setattr(_picture, "CHEAP", 0)
     panel = runner.sweep_figure(trained, "gain", "ipr", "rate").rows[0][0]
@@ -267,6 +269,7 @@ def test_pictures_have_errors_over_seeds_and_the_threshold(trained, monkeypatch)
         runner.sweep_figure(trained, "gain", at={"rate": 0.03})
 
 
+@pytest.mark.slow
 def test_shapes_that_differ_share_the_longest_axis(tmp_path):
     sweep = {"list": [{"stimulus.size": 24, "steps": 2}, {"stimulus.size": 20, "steps": 4}]}
     plan = runner.sweep_plan({**TRAIN, "seeds": 1, "stimulus": {**RING, "lengthscale": [1, 2]}, "sweep": sweep})
@@ -289,6 +292,7 @@ def test_pictures_have_the_threshold_of_the_true_flow_where_it_is_cheap(trained)
     assert abs(true - other.value) < 6 * np.sqrt(2) * other.standard_error  # two samples of one size
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("what", "options"), [("effective_flow", {}), ("window_flow", {"order": 2})])
 def test_flows_are_those_of_theory_from_the_starts_of_training(what, options, tmp_path):
     flow = {"what": what, "times": [0, 1, 3], "seeds": 2, "stimulus": {"size": 8, "lengthscale": [0.5, 1]}, **options}
@@ -344,6 +348,7 @@ def copy(whole, tmp_path):
     return shutil.copytree(whole.path.parent, tmp_path / "copy")
 
 
+@pytest.mark.slow
 def test_a_sweep_goes_on_where_it_was_interrupted_and_ends_with_the_same_bytes(tmp_path, whole):
     assert len(whole.plan.units) == 2
     with pytest.raises(KeyboardInterrupt):

@@ -99,16 +99,19 @@ def kept(code: str, folder: Path, **flags: str) -> list[str]:
     return [path.name for path in folder.rglob("*-cache")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", ["import localax; localax.fast(); import jax", "import jax, localax; localax.fast()"])
 def test_what_is_compiled_is_kept(order, tmp_path):
     assert kept(f"{order}; {COMPILE}", tmp_path)
     assert (tmp_path / "localax" / "jax").is_dir()
 
 
+@pytest.mark.slow
 def test_an_import_sets_no_flag(tmp_path):
     assert kept(f"import localax.stimuli; {COMPILE}", tmp_path) == []
 
 
+@pytest.mark.slow
 def test_what_the_environment_says_stands(tmp_path):
     other = tmp_path / "other"
     assert kept(f"import localax; localax.fast(); {COMPILE}", tmp_path, JAX_COMPILATION_CACHE_DIR=str(other))
@@ -116,6 +119,7 @@ def test_what_the_environment_says_stands(tmp_path):
     assert not (tmp_path / "localax").exists()
 
 
+@pytest.mark.slow
 def test_what_was_half_kept_is_kept_anew_without_a_word(tmp_path, capfd):
     mend = "import localax._system as s; s.fast(); s.mend_cache()"
     flags = {"JAX_COMPILATION_CACHE_DIR": str(tmp_path), "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}

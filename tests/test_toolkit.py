@@ -18,6 +18,7 @@ TASK = lx.Task([Elliptical(N, x, RadialStudentT(3)) for x in (0.5, 1.0)], [0, 1]
 W = np.random.default_rng(0).normal(size=N)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("batch", "count"), [(20, 4000), (4000, 600)])
 def test_gradients_of_student_batches_have_the_law_of_drawn_ones(batch, count):
     """Both forms of the sums, all samples drawn and the largest alone; the tails are heavy, so laws are compared."""

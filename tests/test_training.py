@@ -107,6 +107,7 @@ def test_a_seed_alone_sees_the_data_it_sees_among_many(plain):
     assert np.abs(elsewhere.final - alone.final).max() > 1e-3  # other data would show
 
 
+@pytest.mark.slow
 def test_independent_streams_belong_to_the_seed():
     three, alone = run(stream="independent"), run(stream="independent", seeds=[2])
     np.testing.assert_allclose(alone.final[0], three.final[2], **ROUNDING)
@@ -190,6 +191,7 @@ def test_a_data_set_is_taken_up_in_the_middle_of_an_epoch(first):
     assert np.array_equal(rows_read(first)[: 12 - first], rows_read()[first:])
 
 
+@pytest.mark.slow
 def test_training_on_a_data_set_goes_on_where_it_stopped():
     x = np.random.default_rng(0).normal(size=(2, 35, N)).astype(np.float32)
     task = lx.Task([Empirical(x[0]), Empirical(x[1])], [0, 1])  # 3 batches an epoch
@@ -197,6 +199,7 @@ def test_training_on_a_data_set_goes_on_where_it_stopped():
     assert np.array_equal(resume(half, task, SingleReLU(), steps=4, progress=False).final, whole.final)
 
 
+@pytest.mark.slow
 def test_a_filtered_data_set_is_read_in_epochs_too():
     data = Filtered(Empirical(np.random.default_rng(0).normal(size=(10, N))), CentreSurround())
     task = lx.Task([data, NLGP(N, 2, 2)], [0, 1])
@@ -265,6 +268,7 @@ def test_the_clock_goes_on_at_another_rate():
     np.testing.assert_allclose(again.time, [[2.2, 7.2, 12.2], [4.0, 9.0, 14.0]], rtol=1e-15)
 
 
+@pytest.mark.slow
 def test_every_part_of_a_network_goes_on_at_several_rates(recorded):
     first = recorded(steps=20)
     rest = more(first, rate=RATES)
@@ -319,6 +323,7 @@ def test_sweeps_that_do_not_fit_are_refused():
         run(tasks, estimator="orbit")
 
 
+@pytest.mark.slow
 def test_a_sweep_knows_its_values_by_name():
     gains = [lx.Task([NLGP(N, 1, gain), NLGP(N, 2, gain)], [0, 1]) for gain in (1, 2)]
     lengths = [lx.Task([NLGP(N, 1, 2), NLGP(N, long, 2)], [0, 1]) for long in (1.5, 2)]
@@ -331,6 +336,7 @@ def test_a_sweep_knows_its_values_by_name():
     assert {n: v.tolist() for n, v in run(data, steps=1, rate=1e-3).swept.items()} == {"task": [0, 1]}
 
 
+@pytest.mark.slow
 def test_a_product_is_every_combination_with_axes_of_its_own():
     gains = [lx.Task([NLGP(N, 1, gain), NLGP(N, 2, gain)], [0, 1]) for gain in (1, 2, 3)]
     every = run(gains, rate=RATES, sweep="product", save_every=20)
@@ -389,6 +395,7 @@ def test_going_on_is_refused_for_another_run():
 # Rates ----------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("network", [SingleReLU(), SoftCommittee(3)])
 def test_a_stable_rate_is_where_gradient_descent_stops_settling(network):
     """The Hessian of the exact loss on a sign-symmetric sample, by automatic differentiation, at a field like any."""
@@ -635,6 +642,7 @@ def test_float32_stays_float32_under_x64(plain, x64):
     np.testing.assert_allclose(with_x64.final, plain.final, **ROUNDING)  # the samplers give the same bits
 
 
+@pytest.mark.slow
 def test_float64_is_switched_on_for_a_run_that_asks_for_it():
     half, whole = (run(steps=steps, dtype=jnp.float64, save_every=steps) for steps in (30, 60))
     assert not jax.config.read("jax_enable_x64")

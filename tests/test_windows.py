@@ -140,6 +140,7 @@ def test_symmetric_data_are_the_same_by_the_general_closure():
             np.testing.assert_allclose(dense.gradients(w), ring.gradients(w), atol=1e-12)
 
 
+@pytest.mark.slow
 def test_spins_follow_the_exact_flow():
     """To within 3e-4 of w*, the target for m = 4, in the distance relative to its length."""
     path = window_flow(SPINS, 0.007 * RNG.normal(size=(4, 40)), times=[100.0], order=4)
@@ -152,6 +153,7 @@ def test_spins_follow_the_exact_flow():
     assert path.settings["order"][1]["levels"] == [2, 2, 2, 2]
 
 
+@pytest.mark.slow
 def test_the_flow_descends_its_loss():
     task = lx.Task([Empirical(SKEWED), NLGP(8, 1.0, 2.0)], [1.0, -0.5], [0.3, 0.7])
     field = window_field(task, [Windows(task.stimuli[0], (4,)), Windows(task.stimuli[1], (4, 2))])

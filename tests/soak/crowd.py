@@ -5,6 +5,7 @@ are never removed: once somebody has stored one, it must be there at any later t
 """
 
 import hashlib
+import os
 import random
 import subprocess
 import sys
@@ -115,7 +116,8 @@ def crowd(processes: int, seconds: float) -> Iterator[str]:
     with tempfile.TemporaryDirectory() as folder:
         words = [sys.executable, "-m", "soak.crowd", folder, str(seconds)]
         pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-        started = [subprocess.Popen([*words, str(seed)], **pipes) for seed in range(processes)]
+        around = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1]), *sys.path])}
+        started = [subprocess.Popen([*words, str(seed)], **pipes, env=around) for seed in range(processes)]
         seen = _watched(Store(folder), started)
         said = [process.communicate() for process in started]
         assert [process.returncode for process in started] == [0] * processes, "\n".join(text for _, text in said)

@@ -136,6 +136,10 @@ def begun(row: Row, folder: Path) -> Iterator[subprocess.Popen]:
         yield process
     finally:
         kill(family(process.pid))
+        process.wait()
+        for stream in (process.stdout, process.stderr):
+            assert stream is not None
+            stream.close()
 
 
 def ended(row: Row, folder: Path) -> None:

@@ -92,7 +92,7 @@ def _result(path: StrPath) -> "xarray.Dataset":
     try:
         data = xarray.open_dataset(path)
         described(json.loads(data.attrs["settings"]))
-    except OSError:
+    except (FileNotFoundError, PermissionError):
         raise
     except Exception as error:  # whatever is met in a file that is not what it should be
         raise SettingError(f"plot: {path} is no result of a sweep, as localax sweep writes it") from error
