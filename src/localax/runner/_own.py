@@ -14,7 +14,7 @@ from ..stimuli import AbstractStimulus, Empirical
 
 @dataclass(frozen=True)
 class OwnData:
-    """What words can say of an :class:`~localax.stimuli.Empirical`: files with the arrays that its maker takes."""
+    """What words can say of an :class:`~localax.stimuli.Empirical`: files with the arrays that it takes."""
 
     samples: Annotated[str, Setting("a file of samples, or a folder of images", kind="file")]
     classes: Annotated[
