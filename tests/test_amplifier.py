@@ -27,6 +27,7 @@ from localax.stimuli import (
 )
 from localax.stimuli._marginals import TwoPoint, Weighted
 from localax.theory import amplifier, index_sign_change
+from localax.theory._pixel_law import pixel_law
 
 pytestmark = pytest.mark.usefixtures("x64")
 ROOT2 = np.sqrt(2)
@@ -241,6 +242,13 @@ def test_many_values_are_gathered_without_loss():
     for r in (0.01, 0.3, 0.9):
         plain = np.mean(values * special.erf(values / s * r / np.sqrt(2 * (1 - r**2))))
         assert float(phi(r * s)) == pytest.approx(plain, abs=2.7e-10 * np.abs(values).mean() + 1e-13)
+
+
+def test_a_law_of_few_numbers_is_computed_once():
+    shell = Elliptical(12, 1.0, Shell()).marginal
+    assert pixel_law(shell) is pixel_law(Elliptical(12, 2.0, Shell()).marginal)
+    for other in (Elliptical(13, 1.0, Shell()).marginal, Elliptical(12, 1.0, Surface()).marginal):
+        assert pixel_law(other).fourth != pixel_law(shell).fourth
 
 
 @pytest.mark.slow

@@ -224,7 +224,7 @@ def test_a_slider_is_answered_soon(name):
         return time.process_time() - began
 
     seconds(0)
-    assert min(seconds(i) for i in range(1, 6)) < 0.2  # a tenth on a machine that is not shared; it was a second
+    assert min(seconds(i) for i in range(1, 6)) < 0.1
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,13 @@ The amplifier is E[X erf(X t)], an even function of X, so only the law of |X - m
 variance 1; its own standard deviation is kept beside it.
 """
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
+import jax
 import numpy as np
 import scipy
 
@@ -44,7 +46,15 @@ class PixelLaw(eqx.Module):
 
 
 def pixel_law(marginal: AbstractMarginal) -> PixelLaw:
-    """The nodes and moments of a marginal: all its nodes if they are few, else gathered with an error below 1e-9."""
+    """The nodes and moments of a marginal: all its nodes if they are few, else gathered with an error below 1e-9.
+
+    A law that a few numbers describe is computed once, however many formulas ask for it.
+    """
+    few = all(isinstance(leaf, float | int) for leaf in jax.tree.leaves(marginal))
+    return _kept(marginal) if few else _pixel_law(marginal)
+
+
+def _pixel_law(marginal: AbstractMarginal) -> PixelLaw:
     scale = math.sqrt(marginal.variance())
     if not scale > 0:
         raise setting_error("amplifier", "marginal", "a constant", "a law with a positive variance")
@@ -53,6 +63,9 @@ def pixel_law(marginal: AbstractMarginal) -> PixelLaw:
     if magnitude.size > MANY:
         magnitude, weight = gathered(magnitude, weight)
     return PixelLaw(magnitude, weight, scale, *(marginal.standard_moment(order) for order in (1, 4, 6)))
+
+
+_kept = functools.lru_cache(maxsize=16)(_pixel_law)
 
 
 def _halved(magnitude: Numbers, weight: Numbers) -> tuple[np.ndarray, np.ndarray]:
