@@ -273,6 +273,9 @@ def test_stored_runs_can_be_shown_loaded_and_removed(tmp_path):
     with xarray.open_dataset(tmp_path / "run.nc") as data:
         np.testing.assert_array_equal(data["weights"], loaded.weights)
     assert "ends in .npz, .nc or .csv" in said(localax("runs", "load", name, "--out", "run.txt", folder=tmp_path))
+    assert "one run goes into one file, got 2" in said(
+        localax("runs", "load", name, name, "--out", "2.nc", folder=tmp_path)
+    )
     assert "no run called" in said(localax("runs", "show", "0" * 16, folder=tmp_path))
     for action in ("show", "rm"):  # nothing is done with one before all are known
         assert "no run called" in said(localax("runs", action, name, "0" * 16, folder=tmp_path))

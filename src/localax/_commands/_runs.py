@@ -48,6 +48,8 @@ def runs(
         _prune(shelf, days, dry_run)
     elif not names:
         raise SettingError(f"runs {action}: say which run, as in: localax runs {action} NAME")
+    elif action == "load" and len(names) > 1:
+        raise SettingError(f"runs load: one run goes into one file, got {len(names)} runs")
     else:
         acts = {"show": lambda name: _show(shelf, name, as_json), "load": lambda name: _load(shelf, name, out)}
         meant = [_meant(shelf, name, action) for name in names]  # all of them, before anything is done with one

@@ -49,10 +49,15 @@ def _outcome() -> bytes:
 
 
 def _swept() -> bytes:
-    from soak import sweeps
+    from localax import runner
+    from soak import kills
 
-    with tempfile.TemporaryDirectory() as folder:
-        return sweeps.quiet(Path(folder))
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        kills.prepare(folder)
+        plan = runner.sweep_plan(folder / "sweep.toml")
+        swept = runner.run_sweep(plan, on=runner.ThisProcess(), out=folder, store=folder / "store", progress=False)
+        return swept.path.read_bytes()
 
 
 def _predicted() -> bytes:
