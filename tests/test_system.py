@@ -60,7 +60,7 @@ def test_programs_are_forgotten_where_they_take_too_much(library, monkeypatch):
     program(1.0)
     _system.forget_programs(2.0**60)
     assert program._cache_size() == 1
-    _system.forget_programs(0)
+    _system.forget_programs(0.0)
     assert program._cache_size() == 0
 
 
