@@ -64,7 +64,6 @@ def test_programs_are_forgotten_where_they_take_too_much(library, monkeypatch):
     assert program._cache_size() == 0
 
 
-
 def test_a_polite_end_is_taken_as_an_interruption():
     code = (
         "import os, signal\nfrom localax._system import terminated_as_interrupt\n"
