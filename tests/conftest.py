@@ -5,6 +5,8 @@ import os
 from importlib.metadata import version
 from pathlib import Path
 
+gc.disable()  # until all is loaded
+
 # One thread per process, in XLA and in numpy, set before they load: tests run side by side.
 os.environ.setdefault("NPROC", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -63,8 +65,8 @@ def bounded_memory():
 
 def pytest_collection_finish():
     """What is loaded by now stays: to look for garbage in it over and over takes a tenth of the time of all tests."""
-    gc.collect()
     gc.freeze()
+    gc.enable()
     gc.set_threshold(50_000, 20, 50)
 
 
