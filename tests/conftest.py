@@ -5,8 +5,6 @@ import os
 from importlib.metadata import version
 from pathlib import Path
 
-gc.disable()  # until all is loaded
-
 # One thread per process, in XLA and in numpy, set before they load: tests run side by side.
 os.environ.setdefault("NPROC", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -27,6 +25,7 @@ from threadpoolctl import threadpool_limits
 
 # In one process a plugin of pytest has loaded numpy already; on a busy machine its threads wait for each other.
 threadpool_limits(1, "blas")
+gc.disable()  # until all is loaded
 
 # The same examples on every run: a failure that comes and goes helps nobody. Compilation makes first examples slow.
 settings.register_profile(

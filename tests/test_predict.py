@@ -142,6 +142,7 @@ def test_a_clone_has_the_moments_and_radii_of_the_data_and_no_shape():
 # Verdicts -------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "verdict"),
     [

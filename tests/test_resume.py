@@ -382,6 +382,7 @@ WITHOUT_NAMES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", WITHOUT_NAMES)
 def test_functions_without_a_name_are_told_apart(kind, tmp_path):
     one, other = WITHOUT_NAMES[kind]
