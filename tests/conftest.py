@@ -46,17 +46,10 @@ def x64():
         yield
 
 
-def pytest_sessionstart():
-    """Programs that run briefly, such as measures, run once in a test: nothing is gained by mending them."""
-    from localax._math import BRIEF  # not above: shapes are checked in what is imported after this file
-
-    BRIEF["xla_backend_optimization_level"] = 0
-
-
 @pytest.fixture(autouse=True)
 def bounded_memory():
     """Two processes stay below 3 GB together; a program that is needed again is loaded from disk."""
-    from localax._system import forget_programs
+    from localax._system import forget_programs  # not above: shapes are checked in what is imported after this file
 
     yield
     forget_programs(1.2e9)
