@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 from soak.fuzz.driver import from_text, to_text
+from soak.fuzz.targets import ALL
 from soak.fuzz.watch import Files
 
 

@@ -117,6 +117,7 @@ def standing(target: AbstractTarget) -> Iterator[None]:
         before, tempfile.tempdir = tempfile.tempdir, str(inside / "tmp")
         resource.setrlimit(resource.RLIMIT_DATA, (MOST, MOST))
         try:
+            _cache().mkdir(parents=True, exist_ok=True)  # else a file is tried in the folder above it
             with mock.patch("os.sysconf", _smaller), target.opened(inside):
                 files.around(Path(outer), inside, _cache())
                 peak(afresh=True)
@@ -132,7 +133,7 @@ def _smaller(name: str, ask: Callable[[str], int] = os.sysconf) -> int:
 
 def _cache() -> Path:
     """Where JAX keeps what it compiles."""
-    return Path(os.environ.get("JAX_COMPILATION_CACHE_DIR", "/nowhere"))
+    return Path(os.environ["JAX_COMPILATION_CACHE_DIR"])
 
 
 def _note(tally: Tally, target: AbstractTarget, given: Any, keep: Path) -> None:
