@@ -48,9 +48,7 @@ def read_samples(path: Path | str, *, array: str | None = None, patch: int = 16,
     **array**: which of several in a file. **patch**: the side of the patches that are cut from images, which overlap by
     half. **seed**: of the random part of the samples that is kept where all are too many.
     """
-    path = Path(path)
-    if not path.exists():
-        raise SettingError(f"predict: there is no file or folder {path}")
+    path = _there(Path(path), "file or folder")
     if path.is_dir() or path.suffix.lower() in IMAGES:
         return _patches(path, patch, seed)
     with _told_of(path):
@@ -59,14 +57,23 @@ def read_samples(path: Path | str, *, array: str | None = None, patch: int = 16,
 
 def read_labels(path: Path | str, *, array: str | None = None) -> np.ndarray:
     """One number per sample from **path**, of any kind that holds samples; **array**: which of several in it."""
-    path = Path(path)
-    if not path.is_file():
-        raise SettingError(f"predict: there is no file {path}")
+    path = _there(Path(path), "file")
     with _told_of(path):
         found = _opened(path, array)
         if (count := math.prod(found.shape)) > LABELS:
             raise setting_error("predict", path.name, f"{count:,} numbers", f"at most {LABELS:,} labels")
         return np.asarray(found[...]).squeeze()
+
+
+def _there(path: Path, what: str) -> Path:
+    """A path where there is **what**, or a refusal: a pipe would be waited for, some names make a system fail."""
+    try:
+        found = path.is_file() or (path.is_dir() and "folder" in what)
+    except OSError as error:
+        raise SettingError(f"predict: there is no {what} {path}: {error.strerror}") from error
+    if not found:
+        raise SettingError(f"predict: there is no {what} {path}")
+    return path
 
 
 def read_data(
@@ -272,7 +279,7 @@ def _grey(path: Path) -> np.ndarray:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of large images, which are refused below
-            with Image.open(path, formats=FORMATS) as image:
+            with Image.open(_there(path, "file"), formats=FORMATS) as image:
                 return _numbers(image, path)
     except SettingError:
         raise
