@@ -31,6 +31,7 @@ from .values import SEEDS, anything, changed, spoilt, texts
 
 HOST = (b"host", b"127.0.0.1:8271")
 JSON = (b"content-type", b"application/json")
+TOKEN = (b"cookie", b"localax-lab-8271=token")
 FORM = (b"content-type", b"multipart/form-data; boundary=XX")
 STATIC = (
     "/", "/favicon.ico", "/static/lab.css", "/static/../_app.py", "/static/%2e%2e/_app.py", "/plotly.min.js",
@@ -110,6 +111,10 @@ def _form(files: list[tuple[str, str, int]]) -> bytes:
     return b"".join(parts) + b"--XX--\r\n"
 
 
+MOSTLY = st.sampled_from((True,) * 19 + (False,))
+"""What is so in most requests: else all are turned away at the door."""
+
+
 @st.composite
 def requests(draw: Callable) -> dict[str, Any]:
     """A method, a path with its question, heads and a body; the second door asks for a token."""
@@ -120,8 +125,10 @@ def requests(draw: Callable) -> dict[str, Any]:
     form = path in ("/api/predict", "/api/data")
     usual = "POST" if POSTS.fullmatch(path) else "GET"
     method = draw(st.sampled_from((*METHODS, *[usual] * 30)))
-    headers = [HOST, FORM if form else JSON] if draw(st.integers(0, 9)) else []
-    for _ in range(draw(st.sampled_from((0, 0, 0, 1, 2)))):
+    headers = [HOST, FORM if form else JSON] if draw(MOSTLY) else []
+    door = draw(st.sampled_from((0, 0, 0, 1)))
+    headers += [TOKEN] if door and draw(MOSTLY) else []
+    for _ in range(draw(st.sampled_from((0, 0, 0, 0, 0, 1, 2)))):
         headers.append((draw(st.sampled_from(HEADERS)), draw(st.sampled_from(VALUES))))
     body = draw(_forms() if form else _bodies()) if method != "GET" else b""
     return {
@@ -130,7 +137,7 @@ def requests(draw: Callable) -> dict[str, Any]:
         "question": question,
         "headers": [list(pair) for pair in headers],
         "body": body,
-        "door": draw(st.sampled_from((0, 0, 0, 0, 0, 1))),
+        "door": door,
     }
 
 
