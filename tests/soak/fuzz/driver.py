@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from localax._errors import SettingError
 from localax._system import resident
 
-from .watch import LARGEST, Files, TooLong, limited, own_seconds, peak
+from .watch import LARGEST, LONGEST, Files, TooLong, limited, peak, stopwatch
 
 COUNT = 10_000
 """Inputs to each target."""
@@ -90,7 +90,8 @@ class Tally:
 
 
 def fuzz(target: AbstractTarget, count: int, *, seed: int, keep: Path) -> Tally:
-    """Give a **target** so many inputs, drawn with a **seed**; inputs that show a defect go to the folder **keep**."""
+    """Give a **target** so many inputs, drawn with a **seed**; inputs that show a defect, or take
+    half as long as they may, go to the folder **keep**."""
     tally = Tally(target.name)
 
     @hypothesis.seed(seed)
@@ -140,7 +141,7 @@ def _note(tally: Tally, target: AbstractTarget, given: Any, keep: Path) -> None:
     keep.mkdir(parents=True, exist_ok=True)
     at_hand = keep / f"{target.name.replace(' ', '-')}.at-hand.json"  # what a crash of all leaves behind
     at_hand.write_text(to_text(given))
-    began, trouble = own_seconds(), ""
+    spent, trouble = stopwatch(), ""
     try:
         judged(target, given)
         tally.accepted += 1
@@ -149,8 +150,11 @@ def _note(tally: Tally, target: AbstractTarget, given: Any, keep: Path) -> None:
     except Defect as error:
         trouble = str(error)
     at_hand.unlink()
+    seconds = spent()
     tally.inputs += 1
-    tally.longest, tally.peak = max(tally.longest, own_seconds() - began), max(tally.peak, peak())
+    tally.longest, tally.peak = max(tally.longest, seconds), max(tally.peak, peak())
+    if seconds > LONGEST / 2:
+        _save(target, given, f"no defect, but {seconds:.1f} seconds", keep)
     if trouble:
         tally.defects += 1
         kind = trouble.splitlines()[0]
