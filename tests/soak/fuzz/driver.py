@@ -170,6 +170,7 @@ def judged(target: AbstractTarget, given: Any) -> None:
     high = peak()
     with warnings.catch_warnings(record=True) as warned, files.heard() as strange:
         warnings.simplefilter("always")
+        warnings.simplefilter("ignore", ResourceWarning)  # nobody is shown it, and it is of an input before this
         try:
             with limited():
                 target.take(given)

@@ -233,8 +233,12 @@ async def _lab(store: Path) -> Lab:
 
 def _line(status: int, headers: dict[bytes, bytes], body: bytes) -> str:
     """The line of a refusal: JSON, as the page reads it."""
-    if status == 416 or headers.get(b"content-length") == b"0" or not body:  # of a part of a file; of HEAD
+    if headers.get(b"content-length") == b"0" or not body:  # of HEAD
         return f"status {status}"
+    if headers.get(b"content-type", b"").startswith(
+        b"text/plain"
+    ):  # of a part of a file, which the page never asks for
+        return body.decode()
     try:
         return json.loads(body)["error"]
     except (ValueError, KeyError, TypeError) as error:
