@@ -659,6 +659,18 @@ def test_names_that_no_file_can_have_are_refused_in_one_line(name, tmp_path):
         assert len(str(refusal.value).splitlines()) == 1
 
 
+def test_a_list_of_arrays_that_never_ends_is_left(tmp_path, monkeypatch):
+    """What follows the array of an old .mat file are zeros, each of which is an empty array for whoever reads on."""
+    file = tmp_path / "x.mat"
+    scipy.io.savemat(file, {"a": np.ones((20, 4))}, format="4")
+    assert prediction.read_samples(file).samples.shape == (20, 4)
+    os.truncate(file, 2**33)
+    monkeypatch.setattr(_files._Counted, "left", 1000)
+    for read in (prediction.read_samples, prediction.read_labels):
+        with pytest.raises(SettingError, match=r"x.mat must be at most some 10,000 arrays"):
+            read(file)
+
+
 def test_what_a_small_file_unpacks_to_is_known_before(tmp_path, monkeypatch):
     monkeypatch.setattr(_files, "READABLE", 8 * GOOD.size - 1)
     scipy.io.savemat(tmp_path / "x.mat", {"a": GOOD}, do_compression=True)

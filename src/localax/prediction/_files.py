@@ -1,6 +1,7 @@
 """Data of one's own from a file or a folder of images: numbers only, nothing that could run, no more than fits."""
 
 import contextlib
+import io
 import math
 import re
 import warnings
@@ -20,6 +21,8 @@ KEPT = 30_000_000
 """Numbers in the random part of its samples that is read instead."""
 LABELS = 50_000_000
 """Labels at most: they are read whole."""
+ARRAYS = 10_000
+"""Arrays in one file; to list more takes too long."""
 RUN, PIECE = 64, 4096
 """Samples that are read in one stroke, of a part (a disk takes as long for one) and of all."""
 LARGEST = 100_000_000
@@ -185,7 +188,8 @@ def _mat(path: Path, name: str | None) -> Any:
     import scipy
 
     try:
-        kinds = {found: (8 * math.prod(shape), kind) for found, shape, kind in scipy.io.whosmat(path)}
+        with _Counted(path) as file:
+            kinds = {found: (8 * math.prod(shape), kind) for found, shape, kind in scipy.io.whosmat(file)}
     except NotImplementedError:  # version 7.3, which is HDF5
         return _Turned(_h5(path, name))
     chosen = _chosen(list(kinds), name, path)
@@ -194,6 +198,18 @@ def _mat(path: Path, name: str | None) -> Any:
         raise setting_error("predict", f"{chosen} in {path.name}", kind, "a full array of numbers")
     _refuse_large(path, size)
     return scipy.io.loadmat(path, variable_names=[chosen])[chosen]
+
+
+class _Counted(io.FileIO):
+    """A file that is read in no more strokes than a list of its arrays takes; zeros are a list that never ends."""
+
+    left = 10 * ARRAYS
+
+    def read(self, size: int | None = -1, /) -> bytes | None:
+        self.left -= 1
+        if self.left < 0:
+            raise setting_error("predict", Path(str(self.name)).name, "more arrays", f"at most some {ARRAYS:,} arrays")
+        return super().read(size)
 
 
 class _Turned:

@@ -57,6 +57,10 @@ class AbstractTarget(abc.ABC):
     def inputs(self) -> st.SearchStrategy:
         """What is given to it: JSON's types, and bytes."""
 
+    def made(self, drawn: Any) -> Any:
+        """The input that was **drawn**; hypothesis remembers all that it draws, so that large ones are made here."""
+        return drawn
+
     @contextmanager
     def opened(self, folder: Path) -> Iterator[None]:
         """Make ready, in a **folder** that is all it may write to."""
@@ -100,9 +104,9 @@ def fuzz(target: AbstractTarget, count: int, *, seed: int, keep: Path) -> Tally:
         suppress_health_check=list(hypothesis.HealthCheck),
     )  # fmt: skip
     @hypothesis.given(target.inputs())
-    def each(given: Any) -> None:
+    def each(drawn: Any) -> None:
         if tally.inputs < count:
-            _note(tally, target, given, keep)
+            _note(tally, target, drawn, keep)
 
     with standing(target):
         each()
@@ -137,11 +141,11 @@ def _cache() -> Path:
     return Path(os.environ["JAX_COMPILATION_CACHE_DIR"])
 
 
-def _note(tally: Tally, target: AbstractTarget, given: Any, keep: Path) -> None:
+def _note(tally: Tally, target: AbstractTarget, drawn: Any, keep: Path) -> None:
     keep.mkdir(parents=True, exist_ok=True)
     at_hand = keep / f"{target.name.replace(' ', '-')}.at-hand.json"  # what a crash of all leaves behind
-    at_hand.write_text(to_text(given))
-    spent, trouble = stopwatch(), ""
+    at_hand.write_text(to_text(drawn))
+    given, spent, trouble = target.made(drawn), stopwatch(), ""
     try:
         judged(target, given)
         tally.accepted += 1
