@@ -17,7 +17,7 @@ import typer
 from localax import cli, runner
 from localax._commands._troubles import tell_failures
 from localax._errors import SettingError
-from localax.runner import Dask, Processes, ThisProcess, _dask, _executors
+from localax.runner import Dask, Processes, ThisProcess, _cluster, _dask, _executors
 from localax.store import Store
 from slurm.slurm import NoSlurm, slurm
 from soak import processes
@@ -71,6 +71,23 @@ def connections(process: psutil.Process) -> list:
     with contextlib.suppress(psutil.NoSuchProcess):
         return process.net_connections()
     return []
+
+
+def test_a_cluster_whose_worker_is_killed_as_it_begins_is_begun_again(monkeypatch):
+    begun = []
+
+    def begin(**_):
+        begun.append(len(begun))
+        if len(begun) < 3:
+            raise RuntimeError("Nanny failed to start.")
+        return "a cluster"
+
+    monkeypatch.setattr("distributed.LocalCluster", begin)
+    assert _cluster.local(2) == "a cluster"
+    begun.clear()
+    with pytest.raises(RuntimeError):
+        _cluster.local(2, tries=2)
+    assert begun == [0, 1]
 
 
 def test_a_cluster_of_our_own_listens_on_loopback_alone(cluster):

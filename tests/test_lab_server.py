@@ -802,8 +802,11 @@ def test_rubbish_is_refused_in_one_line_and_nothing_is_kept(server, name, conten
 def test_an_upload_without_samples_is_refused(server):
     assert server.post("/api/predict", files={"other": ("x.npy", b"")}).status_code == 400
     assert server.post("/api/predict", json={}).status_code == 422
-    headers = {"content-type": "multipart/form-data; boundary=x"}
-    assert server.post("/api/predict", content=b"no such thing", headers=headers).status_code in (400, 422)
+    for path in ("/api/predict", "/api/data"):
+        for headers in ("multipart/form-data; boundary=x", "multipart/form-data"):
+            refused = server.post(path, content=b"no such thing", headers={"content-type": headers})
+            assert refused.status_code == 422
+            assert refused.json()["error"].startswith("the upload cannot be read: ")
 
 
 @pytest.mark.slow

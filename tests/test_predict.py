@@ -20,7 +20,7 @@ import scipy
 from PIL import Image
 
 import localax as lx
-from localax import SettingError, prediction, stimuli, theory
+from localax import SettingError, prediction, runner, stimuli, theory
 from localax.prediction import _amplifier, _beside, _classes, _clones, _ends, _files, _flow, _law, _verify, _why
 from test_cli import localax, said
 
@@ -635,6 +635,40 @@ def test_an_image_is_what_its_name_says(tmp_path):
         Image.fromarray(np.arange(64**2, dtype=np.uint8).reshape(64, 64)).save(tmp_path / "x.png", kind)
         with pytest.raises(SettingError, match=r"x\.png cannot be read as an image"):
             prediction.read_samples(tmp_path / "x.png")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no such pipes")
+def test_a_pipe_is_not_waited_for(tmp_path):
+    for name in ("x.npy", "x.csv", "x.png"):
+        os.mkfifo(tmp_path / name)
+        for read in (prediction.read_samples, prediction.read_labels):
+            with pytest.raises(SettingError, match=f"there is no file.*{name}"):
+                read(tmp_path / name)
+    with pytest.raises(SettingError, match="there is no file"):
+        prediction.read_samples(tmp_path)  # as a folder of images
+
+
+@pytest.mark.parametrize("name", ["a" * 3000, "a\0b.npy", "x.npy/y"])
+def test_names_that_no_file_can_have_are_refused_in_one_line(name, tmp_path):
+    (tmp_path / "x.npy").touch()
+    settings = {"stimulus": {"kind": "Empirical", "samples": str(tmp_path / name)}}
+    asked = (prediction.read_samples, prediction.read_labels, lambda _: runner.training_settings(settings).arguments())
+    for ask in asked:
+        with pytest.raises(SettingError, match="there is no file") as refusal:
+            ask(tmp_path / name)
+        assert len(str(refusal.value).splitlines()) == 1
+
+
+def test_a_list_of_arrays_that_never_ends_is_left(tmp_path, monkeypatch):
+    """What follows the array of an old .mat file are zeros, each of which is an empty array for whoever reads on."""
+    file = tmp_path / "x.mat"
+    scipy.io.savemat(file, {"a": np.ones((20, 4))}, format="4")
+    assert prediction.read_samples(file).samples.shape == (20, 4)
+    os.truncate(file, 2**33)
+    monkeypatch.setattr(_files._Counted, "left", 1000)
+    for read in (prediction.read_samples, prediction.read_labels):
+        with pytest.raises(SettingError, match=r"x.mat must be at most some 10,000 arrays"):
+            read(file)
 
 
 def test_what_a_small_file_unpacks_to_is_known_before(tmp_path, monkeypatch):

@@ -144,6 +144,20 @@ def test_a_figure_of_curves_and_a_table_draws_the_curves(tmp_path):
     assert text.count("<caption>t</caption>") == 2
 
 
+@pytest.mark.parametrize(
+    "panel",
+    [
+        Heatmap("empty", np.zeros((0, 3))), Histogram("none", np.full(3, np.nan), np.ones(2)),
+        Scatter("below", {"a": (RING, RING, RING - 1)}),
+    ],
+    ids=lambda panel: panel.title,
+)  # fmt: skip
+def test_numbers_that_no_axes_can_hold_are_refused_in_one_line(panel):
+    with pytest.raises(SettingError, match="'odd' cannot be drawn: ") as refusal:
+        picture(Figure("odd", ((panel,),)), "svg")
+    assert "\n" not in str(refusal.value)
+
+
 def test_points_without_a_curve_are_drawn():
     (ax,) = figure(Figure("", ((Lines("l", RING, {"a": RING}, {"a": RING, "alone": RING**2}),),))).axes
     assert len(ax.lines) == 3

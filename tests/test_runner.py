@@ -393,7 +393,9 @@ def test_an_outcome_survives_its_file():
     [
         lambda x: Lines("l", x, {"a": x[:1]}), lambda x: Fields("f", x[None], ("one", "two")),
         lambda x: Heatmap("h", x), lambda x: Diagram("d", x, x, np.eye(3)), lambda x: Histogram("h", x, x),
-        lambda x: Scatter("s", {"a": (x, x[:1], x)}),
+        lambda x: Scatter("s", {"a": (x, x[:1], x)}), lambda x: Diagram("d", x[:, None], x, np.eye(2)),
+        lambda x: Diagram("d", x, x[:, None], np.eye(2)), lambda x: Diagram("d", x, np.eye(2), np.zeros((2, 2, 2))),
+        lambda x: Histogram("h", np.zeros((1, 3)), x),
     ],
 )  # fmt: skip
 def test_arrays_of_a_panel_that_do_not_belong_together_are_refused(panel):

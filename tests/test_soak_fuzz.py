@@ -2,9 +2,12 @@
 
 import subprocess
 import sys
+import time
+
+import pytest
 
 from soak.fuzz.driver import from_text, to_text
-from soak.fuzz.watch import Files
+from soak.fuzz.watch import Files, TooLong, limited, stopwatch
 
 
 def test_inputs_that_are_kept_come_back():
@@ -29,3 +32,16 @@ def test_the_watch_sees_what_is_written_outside(tmp_path):
     told = "\n".join(strange)
     for word in (f"open {tmp_path}/a", f"os.mkdir {tmp_path}/b", "subprocess.Popen", "'c'"):
         assert word in told
+
+
+def compute() -> None:
+    while True:
+        sum(range(1000))
+
+
+@pytest.mark.parametrize("act", [lambda: time.sleep(30), compute])
+def test_what_only_waits_takes_time_and_so_does_what_computes(act):
+    spent = stopwatch()
+    with pytest.raises(TooLong), limited(0.2):
+        act()
+    assert 0.2 <= spent() < 5

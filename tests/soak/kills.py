@@ -5,7 +5,6 @@ time since the start, or, to meet it while it writes, the n-th change that is se
 """
 
 import contextlib
-import dataclasses
 import os
 import random
 import re
@@ -15,7 +14,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from localax.outcome import Outcome
@@ -63,13 +62,20 @@ local_directory = "tmp"
 """
 """Six units of one program."""
 
-VICTIMS: dict[str, Callable[[int], object]] = {
+
+def _group(pid: int) -> int:
+    os.killpg(pid, signal.SIGKILL)
+    return 1
+
+
+VICTIMS: dict[str, Callable[[int], int]] = {
     "the command": lambda pid: kill(family(pid)[:1]),
-    "its group": lambda pid: os.killpg(pid, signal.SIGKILL),
+    "its group": _group,
     "everything": lambda pid: kill(family(pid)),
     "a worker": lambda pid: kill(localax_workers(family(pid))[:1]),
     "a Dask worker": lambda pid: kill(dask_workers(family(pid))[:1]),
 }
+"""Each kills what there is of it, and says how many."""
 ALL = ("the command", "its group", "everything")
 SURVIVED = ("a worker", "a Dask worker")
 """Victims whose command goes on without them."""
@@ -178,7 +184,7 @@ def _files(folder: Path) -> list[Path]:
 
 def _timeless(name: str, data: bytes) -> bytes:
     if name.endswith("outcome.npz"):
-        return dataclasses.replace(Outcome.from_bytes(data), seconds=0.0).to_bytes()
+        return replace(Outcome.from_bytes(data), seconds=0.0).to_bytes()
     return re.sub(rb"run time \([\d.]+ s\)", b"", data) if name.endswith("report.html") else data
 
 
@@ -225,11 +231,18 @@ def _changed(path: str) -> tuple[int, int]:
 
 
 @dataclass(frozen=True)
-class Quiet:
-    """What comes of a command that nobody disturbs: how long it takes, how often its folders change, what it leaves."""
+class Span:
+    """How long a command takes, and how often its folders are seen to change."""
 
     seconds: float
     changes: int
+
+
+@dataclass(frozen=True)
+class Quiet:
+    """What comes of a command that nobody disturbs."""
+
+    span: Span
     contents: dict[str, bytes]
 
 
@@ -257,32 +270,45 @@ def quiet(row: Row, folder: Path) -> Quiet:
         count = max(changes(folder, process), default=0)
         _, told = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, told
-    return Quiet(time.monotonic() - began, count, contents(folder))
+    return Quiet(Span(time.monotonic() - began, max(1, count)), contents(folder))
 
 
-def struck(row: Row, folder: Path, victim: str, draw: random.Random, truth: Quiet) -> str:
-    """Kill a **victim** at some moment, go on, and say what came of it."""
+@dataclass(frozen=True)
+class Struck:
+    """What comes of a kill: whether there was somebody to **hit**, in words what was found, and how far it came."""
+
+    hit: bool
+    said: str
+    span: Span
+
+
+def struck(row: Row, folder: Path, victim: str, draw: random.Random, truth: Quiet, span: Span | None = None) -> Struck:
+    """Kill a **victim** at some moment of a **span**, by default that of the **truth**; go on, and see what comes."""
     with begun(row, folder) as process, _visited(row, process):
-        if draw.random() < 0.5:
-            moment = _wait(process, draw.uniform(0, truth.seconds))
-        else:
-            count = draw.randint(1, max(1, truth.changes))
-            moment = f"change {next((n for n in changes(folder, process) if n >= count), 'none: it had ended')}"
+        moment, span = _moment(process, folder, draw, span or truth.span)
         before, running, began = family(process.pid), process.poll() is None, time.monotonic()
-        if running:
-            VICTIMS[victim](process.pid)
+        hit = running and VICTIMS[victim](process.pid) > 0
         _, told = process.communicate(timeout=PATIENCE)
         until(lambda: gone(before))
     after = f"it went on {time.monotonic() - began:.1f} s"
-    if victim in SURVIVED or not running:
+    if victim in SURVIVED or not hit:
         assert process.returncode == 0, told
-    return f"{victim} at {moment}, {after}: {_gone_on(row, folder, truth)}"
+    return Struck(hit, f"{victim} at {moment}, {after}: {_gone_on(row, folder, truth)}", span)
 
 
-def _wait(process: subprocess.Popen, seconds: float) -> str:
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(seconds)
-    return f"{seconds:.2f} s"
+def _moment(process: subprocess.Popen, folder: Path, draw: random.Random, span: Span) -> tuple[str, Span]:
+    """Wait for some moment of a **span**: which it was, and a shorter span if the command ended before it."""
+    if draw.random() < 0.5:
+        seconds, began = draw.uniform(0, span.seconds), time.monotonic()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(seconds)
+            span = replace(span, seconds=time.monotonic() - began)
+        return f"{seconds:.2f} s", span
+    count, seen = draw.randint(1, span.changes), 0
+    for seen in changes(folder, process):
+        if seen >= count:
+            return f"change {seen}", span
+    return f"change {count}", replace(span, changes=max(1, seen))
 
 
 def _gone_on(row: Row, folder: Path, truth: Quiet) -> str:
@@ -303,15 +329,21 @@ def _gone_on(row: Row, folder: Path, truth: Quiet) -> str:
 
 
 def soak(name: str, moments: int) -> None:
-    """Kill the command of a row at so many **moments**."""
+    """Kill the command of a row at so many **moments**; one at which it had ended, or had no such victim, is none.
+
+    A machine is more busy or less from one run to the next: whoever came too late is earlier from then on.
+    """
     row, draw = ROWS[name], random.Random(name)
     with tempfile.TemporaryDirectory() as folder:
         truth = quiet(row, Path(folder))
-    said(f"{name}: {truth.seconds:.1f} s, {truth.changes} changes, {len(truth.contents)} files")
-    for i in range(moments):
-        victim = row.victims[i % len(row.victims)]
+    said(f"{name}: {truth.span.seconds:.1f} s, {truth.span.changes} changes, {len(truth.contents)} files")
+    span, hits = truth.span, 0
+    while hits < moments:
+        victim = row.victims[hits % len(row.victims)]
         with tempfile.TemporaryDirectory() as folder:
-            said(f"{name} {i + 1:3d} {struck(row, Path(folder), victim, draw, truth)}")
+            found = struck(row, Path(folder), victim, draw, truth, span)
+        hits, span = hits + found.hit, found.span
+        said(f"{name} {hits if found.hit else 'too late or too early':>3} {found.said}")
 
 
 @contextlib.contextmanager

@@ -2,6 +2,7 @@
 
 import json
 import signal
+import socket
 import subprocess
 import time
 import urllib.request
@@ -9,7 +10,14 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-PORT = 8399
+
+def _free() -> int:
+    """A port that nobody listens at: several soaks and tests run side by side."""
+    with socket.create_server(("127.0.0.1", 0)) as one:
+        return one.getsockname()[1]
+
+
+PORT = _free()
 RING = {"kind": "NLGP", "size": 12, "lengthscale": [0.5, 1.5], "gain": 3}
 RUN = {"stimulus": RING, "steps": 2000, "save_every": 400, "batch": 500, "seeds": 2, "probe": 20}
 

@@ -66,12 +66,14 @@ def _command(process: psutil.Process) -> str:
         return ""
 
 
-def kill(processes: Sequence[psutil.Process]) -> None:
+def kill(processes: Sequence[psutil.Process]) -> int:
+    """Kill what is still there of these; gives how many they were."""
     for process in processes:
         try:
             process.kill()
         except psutil.NoSuchProcess:
             continue
+    return len(processes)
 
 
 def gone(processes: Sequence[psutil.Process]) -> bool:

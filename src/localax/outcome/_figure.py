@@ -88,7 +88,8 @@ class Diagram:
     logy: bool = False
 
     def __post_init__(self) -> None:
-        _agree(self, {np.shape(self.values), (len(self.y), len(self.x))})
+        shapes = {np.shape(self.values), np.shape(self.y) + np.shape(self.x)}
+        _agree(self, shapes, np.ndim(self.x) == np.ndim(self.y) == 1)
         for x, y in self.curves.values():
             _agree(self, {np.size(x), np.size(y)})
 
@@ -109,7 +110,8 @@ class Histogram:
 
     def __post_init__(self) -> None:
         exact = self.density if self.exact is None else self.exact
-        _agree(self, {np.size(self.edges) - 1, np.size(self.density), np.size(exact)})
+        sizes = {np.size(self.edges) - 1, np.size(self.density), np.size(exact)}
+        _agree(self, sizes, np.ndim(self.edges) == 1)
 
 
 Points = tuple[np.ndarray, np.ndarray, np.ndarray | None]

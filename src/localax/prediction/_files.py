@@ -1,6 +1,7 @@
 """Data of one's own from a file or a folder of images: numbers only, nothing that could run, no more than fits."""
 
 import contextlib
+import io
 import math
 import re
 import warnings
@@ -20,6 +21,8 @@ KEPT = 30_000_000
 """Numbers in the random part of its samples that is read instead."""
 LABELS = 50_000_000
 """Labels at most: they are read whole."""
+ARRAYS = 10_000
+"""Arrays in one file; to list more takes too long."""
 RUN, PIECE = 64, 4096
 """Samples that are read in one stroke, of a part (a disk takes as long for one) and of all."""
 LARGEST = 100_000_000
@@ -48,9 +51,7 @@ def read_samples(path: Path | str, *, array: str | None = None, patch: int = 16,
     **array**: which of several in a file. **patch**: the side of the patches that are cut from images, which overlap by
     half. **seed**: of the random part of the samples that is kept where all are too many.
     """
-    path = Path(path)
-    if not path.exists():
-        raise SettingError(f"predict: there is no file or folder {path}")
+    path = _there(Path(path), "file or folder")
     if path.is_dir() or path.suffix.lower() in IMAGES:
         return _patches(path, patch, seed)
     with _told_of(path):
@@ -59,14 +60,23 @@ def read_samples(path: Path | str, *, array: str | None = None, patch: int = 16,
 
 def read_labels(path: Path | str, *, array: str | None = None) -> np.ndarray:
     """One number per sample from **path**, of any kind that holds samples; **array**: which of several in it."""
-    path = Path(path)
-    if not path.is_file():
-        raise SettingError(f"predict: there is no file {path}")
+    path = _there(Path(path), "file")
     with _told_of(path):
         found = _opened(path, array)
         if (count := math.prod(found.shape)) > LABELS:
             raise setting_error("predict", path.name, f"{count:,} numbers", f"at most {LABELS:,} labels")
         return np.asarray(found[...]).squeeze()
+
+
+def _there(path: Path, what: str) -> Path:
+    """A path where there is **what**, or a refusal: a pipe would be waited for, some names make a system fail."""
+    try:
+        found = path.is_file() or (path.is_dir() and "folder" in what)
+    except OSError as error:
+        raise SettingError(f"predict: there is no {what} {path}: {error.strerror}") from error
+    if not found:
+        raise SettingError(f"predict: there is no {what} {path}")
+    return path
 
 
 def read_data(
@@ -178,7 +188,8 @@ def _mat(path: Path, name: str | None) -> Any:
     import scipy
 
     try:
-        kinds = {found: (8 * math.prod(shape), kind) for found, shape, kind in scipy.io.whosmat(path)}
+        with _Counted(path) as file:
+            kinds = {found: (8 * math.prod(shape), kind) for found, shape, kind in scipy.io.whosmat(file)}
     except NotImplementedError:  # version 7.3, which is HDF5
         return _Turned(_h5(path, name))
     chosen = _chosen(list(kinds), name, path)
@@ -187,6 +198,18 @@ def _mat(path: Path, name: str | None) -> Any:
         raise setting_error("predict", f"{chosen} in {path.name}", kind, "a full array of numbers")
     _refuse_large(path, size)
     return scipy.io.loadmat(path, variable_names=[chosen])[chosen]
+
+
+class _Counted(io.FileIO):
+    """A file that is read in no more strokes than a list of its arrays takes; zeros are a list that never ends."""
+
+    left = 10 * ARRAYS
+
+    def read(self, size: int | None = -1, /) -> bytes | None:
+        self.left -= 1
+        if self.left < 0:
+            raise setting_error("predict", Path(str(self.name)).name, "more arrays", f"at most some {ARRAYS:,} arrays")
+        return super().read(size)
 
 
 class _Turned:
@@ -272,7 +295,7 @@ def _grey(path: Path) -> np.ndarray:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of large images, which are refused below
-            with Image.open(path, formats=FORMATS) as image:
+            with Image.open(_there(path, "file"), formats=FORMATS) as image:
                 return _numbers(image, path)
     except SettingError:
         raise

@@ -1,8 +1,10 @@
 """Panels to pictures. No science here: a panel says what its numbers are, this file only where the ink goes."""
 
+import contextlib
 import functools
 import io
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import matplotlib as mpl
@@ -15,7 +17,7 @@ from matplotlib.text import Text
 from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
 from matplotlib.transforms import ScaledTranslation
 
-from .._errors import setting_error
+from .._errors import SettingError, one_line, setting_error
 from ..outcome import Diagram, Fields, Figure, Heatmap, Histogram, Lines, Panel, Scatter, Table
 
 STYLE = Path(__file__).with_name("localax.mplstyle")
@@ -104,13 +106,27 @@ def picture(record: Figure, form: str) -> bytes:
 
 def pictures(record: Figure, forms: Sequence[str]) -> dict[str, bytes]:
     """A figure in several forms, arranged once: finding room for labels takes longer than drawing."""
-    with mpl.rc_context(fname=STYLE):
+    with _told_of(record), mpl.rc_context(fname=STYLE):
         canvas = figure(record)
         canvas.get_layout_engine().execute(canvas)  # pyright: ignore[reportOptionalMemberAccess]
         # Unlike "none", which leaves a placeholder that makes each form be drawn twice.
         with mpl.rc_context({"figure.constrained_layout.use": False}):
             canvas.set_layout_engine(None)
             return {form: _saved(canvas, form) for form in forms}
+
+
+@contextlib.contextmanager
+def _told_of(record: Figure) -> Iterator[None]:
+    """Refuse numbers that no axes can hold, as a stored outcome may have them, without warnings of them beside."""
+    try:
+        with warnings.catch_warnings(record=True) as beside:
+            yield
+    except SettingError:
+        raise
+    except (ValueError, TypeError, ArithmeticError) as error:
+        raise SettingError(f"the figure {record.title!r} cannot be drawn: {one_line(str(error))}") from error
+    for one in beside:
+        warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
 
 
 def _saved(canvas: Canvas, form: str) -> bytes:

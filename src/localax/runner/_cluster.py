@@ -20,12 +20,17 @@ CONFIG = {
 }
 
 
-def local(workers: int) -> Any:
+def local(workers: int, tries: int = 3) -> Any:
     """So many Dask workers of one thread on this machine, that listen to nobody else."""
     from distributed import LocalCluster
 
     page = {"dashboard_address": f"{LOOPBACK}:0", "silence_logs": 50}
-    return LocalCluster(n_workers=workers, threads_per_worker=1, host=LOOPBACK, memory_limit=0, **page)
+    try:
+        return LocalCluster(n_workers=workers, threads_per_worker=1, host=LOOPBACK, memory_limit=0, **page)
+    except RuntimeError:  # a worker that is killed as it begins takes all with it
+        if tries == 1:
+            raise
+        return local(workers, tries - 1)
 
 
 def slurm(jobs: int, **options: Any) -> Any:

@@ -1,5 +1,6 @@
 """Data of one's own in words: where settings name a file of samples, its classes stand for the stimuli."""
 
+import contextlib
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -43,8 +44,10 @@ def with_data(given: Any) -> Any:
 
 
 def _state(file: str) -> tuple[float, int]:
-    path = Path(file)
-    return (path.stat().st_mtime, path.stat().st_size) if path.is_file() else (0.0, 0)
+    with contextlib.suppress(OSError, ValueError):  # who reads it says what is wrong with it
+        found = Path(file).stat()
+        return found.st_mtime, found.st_size
+    return 0.0, 0
 
 
 @functools.lru_cache(maxsize=2)

@@ -14,6 +14,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse, PlainTextResponse, Response
 from fastapi.sse import EventSourceResponse
 from fastapi.staticfiles import StaticFiles
+from starlette.exceptions import HTTPException as AnyHTTPException
 
 from .._errors import SettingError, short
 from ..runner import TrainingSettings
@@ -48,10 +49,8 @@ def create_app(lab: Lab, door: Door) -> FastAPI:
     app.add_middleware(Guard, door=door)
     for kind, status in {SettingError: 400, Gone: 404, NotNow: 409}.items():
         app.add_exception_handler(kind, _answer(status))
-    app.add_exception_handler(HTTPException, _plain_error)
+    app.add_exception_handler(AnyHTTPException, _plain_error)
     app.add_exception_handler(RequestValidationError, _unread)
-    app.add_exception_handler(404, _plain_error)
-    app.add_exception_handler(405, _plain_error)
     for add in (_pages, _stimulus_routes, _run_routes, _job_routes, _report_routes):
         add(app, lab)
     return app

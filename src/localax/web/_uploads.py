@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from fastapi import HTTPException, Request
 from starlette.datastructures import FormData, UploadFile
-from starlette.formparsers import MultiPartException
+from starlette.exceptions import HTTPException as AnyHTTPException
 
 from .._errors import SettingError
 from ._numbers import packed
@@ -33,8 +33,8 @@ async def received(lab: "Lab", request: Request, folder: Path) -> dict[str, Any]
     try:
         async with request.form(max_files=FILES, max_fields=8) as form:
             return await lab.ask(_kept, form, folder)
-    except MultiPartException as error:
-        raise HTTPException(422, f"the upload cannot be read: {error.message}") from None
+    except AnyHTTPException as error:
+        raise HTTPException(422, f"the upload cannot be read: {error.detail}") from None
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise

@@ -5,15 +5,3 @@ hundredth. An input is accepted, or refused in one line; anything else is a defe
 seconds or four gigabytes, a file changed outside the folder that was given, a process started. A pickle that was opened
 would show as a folder that is made.
 """
-
-from .commands import CommandLine
-from .lab import Routes
-from .loaders import FILES, Loader
-from .settings import SettingsFiles, SettingValues, SweepFiles
-from .stores import SealedFiles, Stores
-
-ALL = (
-    CommandLine(), SettingsFiles(), SweepFiles(), SettingValues(), *map(Loader, FILES), Stores(), SealedFiles(),
-    Routes(),
-)  # fmt: skip
-"""Every target."""

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from localax._errors import SettingError
 from localax._system import resident
 
-from .watch import LARGEST, Files, TooLong, limited, own_seconds, peak
+from .watch import LARGEST, LONGEST, Files, TooLong, limited, peak, stopwatch
 
 COUNT = 10_000
 """Inputs to each target."""
@@ -57,6 +57,10 @@ class AbstractTarget(abc.ABC):
     def inputs(self) -> st.SearchStrategy:
         """What is given to it: JSON's types, and bytes."""
 
+    def made(self, drawn: Any) -> Any:
+        """The input that was **drawn**; hypothesis remembers all that it draws, so that large ones are made here."""
+        return drawn
+
     @contextmanager
     def opened(self, folder: Path) -> Iterator[None]:
         """Make ready, in a **folder** that is all it may write to."""
@@ -90,7 +94,8 @@ class Tally:
 
 
 def fuzz(target: AbstractTarget, count: int, *, seed: int, keep: Path) -> Tally:
-    """Give a **target** so many inputs, drawn with a **seed**; inputs that show a defect go to the folder **keep**."""
+    """Give a **target** so many inputs, drawn with a **seed**; inputs that show a defect, or take
+    half as long as they may, go to the folder **keep**."""
     tally = Tally(target.name)
 
     @hypothesis.seed(seed)
@@ -99,9 +104,9 @@ def fuzz(target: AbstractTarget, count: int, *, seed: int, keep: Path) -> Tally:
         suppress_health_check=list(hypothesis.HealthCheck),
     )  # fmt: skip
     @hypothesis.given(target.inputs())
-    def each(given: Any) -> None:
+    def each(drawn: Any) -> None:
         if tally.inputs < count:
-            _note(tally, target, given, keep)
+            _note(tally, target, drawn, keep)
 
     with standing(target):
         each()
@@ -117,6 +122,7 @@ def standing(target: AbstractTarget) -> Iterator[None]:
         before, tempfile.tempdir = tempfile.tempdir, str(inside / "tmp")
         resource.setrlimit(resource.RLIMIT_DATA, (MOST, MOST))
         try:
+            _cache().mkdir(parents=True, exist_ok=True)  # else a file is tried in the folder above it
             with mock.patch("os.sysconf", _smaller), target.opened(inside):
                 files.around(Path(outer), inside, _cache())
                 peak(afresh=True)
@@ -132,14 +138,14 @@ def _smaller(name: str, ask: Callable[[str], int] = os.sysconf) -> int:
 
 def _cache() -> Path:
     """Where JAX keeps what it compiles."""
-    return Path(os.environ.get("JAX_COMPILATION_CACHE_DIR", "/nowhere"))
+    return Path(os.environ["JAX_COMPILATION_CACHE_DIR"])
 
 
-def _note(tally: Tally, target: AbstractTarget, given: Any, keep: Path) -> None:
+def _note(tally: Tally, target: AbstractTarget, drawn: Any, keep: Path) -> None:
     keep.mkdir(parents=True, exist_ok=True)
     at_hand = keep / f"{target.name.replace(' ', '-')}.at-hand.json"  # what a crash of all leaves behind
-    at_hand.write_text(to_text(given))
-    began, trouble = own_seconds(), ""
+    at_hand.write_text(to_text(drawn))
+    given, spent, trouble = target.made(drawn), stopwatch(), ""
     try:
         judged(target, given)
         tally.accepted += 1
@@ -148,8 +154,11 @@ def _note(tally: Tally, target: AbstractTarget, given: Any, keep: Path) -> None:
     except Defect as error:
         trouble = str(error)
     at_hand.unlink()
+    seconds = spent()
     tally.inputs += 1
-    tally.longest, tally.peak = max(tally.longest, own_seconds() - began), max(tally.peak, peak())
+    tally.longest, tally.peak = max(tally.longest, seconds), max(tally.peak, peak())
+    if seconds > LONGEST / 2:
+        _save(target, given, f"no defect, but {seconds:.1f} seconds", keep)
     if trouble:
         tally.defects += 1
         kind = trouble.splitlines()[0]
@@ -165,6 +174,7 @@ def judged(target: AbstractTarget, given: Any) -> None:
     high = peak()
     with warnings.catch_warnings(record=True) as warned, files.heard() as strange:
         warnings.simplefilter("always")
+        warnings.simplefilter("ignore", ResourceWarning)  # nobody is shown it, and it is of an input before this
         try:
             with limited():
                 target.take(given)

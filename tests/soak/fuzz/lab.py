@@ -7,12 +7,14 @@ would be given is checked before that, and their reading of files is a target of
 import asyncio
 import json
 import random
+import re
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import numpy as np
 from hypothesis import strategies as st
 
 from localax import experiments
@@ -23,22 +25,26 @@ from localax.web._lab import Lab
 from localax.web._runs import WORDS as SAID
 
 from .driver import AbstractTarget, Defect, Refused
-from .settings import NAMES, runs
+from .settings import NAMES, RUN, runs
 from .stores import filled
 from .values import SEEDS, anything, changed, spoilt, texts
 
 HOST = (b"host", b"127.0.0.1:8271")
 JSON = (b"content-type", b"application/json")
+TOKEN = (b"cookie", b"localax-lab-8271=token")
 FORM = (b"content-type", b"multipart/form-data; boundary=XX")
 STATIC = (
-    "/",
-    "/favicon.ico",
-    "/static/lab.css",
-    "/static/../_app.py",
-    "/static/%2e%2e/_app.py",
-    "/api/catalogue",
-    "/api",
+    "/", "/favicon.ico", "/static/lab.css", "/static/../_app.py", "/static/%2e%2e/_app.py", "/plotly.min.js",
+    "/api/catalogue", "/api",
+)  # fmt: skip
+POSTS = re.compile(
+    r"/api/(stimulus|samples|threshold|python|command|runs|predict|data|reproduce/.*|jobs/.*/stop"
+    r"|runs/.*/(pause|resume|rate|stop))"
 )
+"""What is asked for with a body."""
+KEY = "0123456789abcdef"
+OWN = {"kind": "Empirical", "samples": f"{KEY}/data.npy"}
+"""Data that were brought before, as a page calls them."""
 METHODS = ("GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH", "get", "TRACE")
 HEADERS = (
     b"content-type", b"content-length", b"last-event-id", b"origin", b"host", b"cookie", b"range", b"accept",
@@ -59,6 +65,9 @@ DEEP = [b'{"settings": {"stimulus": ' + INSIDE * n + b'"NLGP"' + b"}" * (n + 2) 
 
 def _paths() -> st.SearchStrategy:
     names = st.sampled_from(("RUN", "JOB", "..", "kurtosis", *list(experiments.ALL)[:3])) | texts
+    brought = st.builds(
+        "/api/data/{}".format, st.sampled_from((KEY, f"{KEY}/data.npy", f"{KEY}/../..", "/", "")) | texts
+    )
     run = st.builds(
         "/api/runs/{}/{}".format, names, st.sampled_from((*SAID, "file", "python", "command", "events")) | texts
     )
@@ -67,15 +76,19 @@ def _paths() -> st.SearchStrategy:
     shown = st.builds(
         "/api/report/{}/{}.{}".format, names, index, st.sampled_from(("csv", "json", "svg", "exe")) | texts
     )
-    plain = ("stimulus", "threshold", "python", "command", "runs", "runs/RUN", "jobs/JOB", "predict", "report")
+    plain = (
+        "stimulus", "samples", "threshold", "python", "command", "runs", "runs/RUN", "jobs/JOB", "predict", "data",
+        "report",
+    )  # fmt: skip
     again = st.builds("/api/reproduce/{}".format, names)
     return st.one_of(
-        st.sampled_from(STATIC), st.sampled_from([f"/api/{p}" for p in plain]), run, job, shown, again, texts
+        st.sampled_from(STATIC), st.sampled_from([f"/api/{p}" for p in plain]), run, job, shown, again, brought, texts
     )
 
 
 def _bodies() -> st.SearchStrategy:
-    tables = st.fixed_dictionaries({"settings": changed(runs(), NAMES)})
+    own = st.just({**RUN, "stimulus": OWN, "network": {"kind": "SingleReLU"}})
+    tables = st.fixed_dictionaries({"settings": changed(runs() | own, NAMES)})
     asked = tables | st.fixed_dictionaries({}, optional={"rate": anything, "preset": anything, "fresh": anything})
     sent = (asked | anything).map(lambda value: json.dumps(value).encode())
     return sent | sent | st.builds(spoilt, sent, SEEDS) | st.sampled_from(DEEP)
@@ -98,6 +111,10 @@ def _form(files: list[tuple[str, str, int]]) -> bytes:
     return b"".join(parts) + b"--XX--\r\n"
 
 
+MOSTLY = st.sampled_from((True,) * 19 + (False,))
+"""What is so in most requests: else all are turned away at the door."""
+
+
 @st.composite
 def requests(draw: Callable) -> dict[str, Any]:
     """A method, a path with its question, heads and a body; the second door asks for a token."""
@@ -105,10 +122,13 @@ def requests(draw: Callable) -> dict[str, Any]:
         draw(_paths()),
         draw(st.sampled_from(("", "", "preset=paper", "preset=x", "token=é&token", "%ff=%"))),
     )
-    form = path == "/api/predict"
-    method = draw(st.sampled_from(METHODS)) if draw(st.integers(0, 4)) == 0 else draw(st.sampled_from(("GET", "POST")))
-    headers = [HOST, FORM if form else JSON] if draw(st.integers(0, 9)) else []
-    for _ in range(draw(st.sampled_from((0, 0, 0, 1, 2)))):
+    form = path in ("/api/predict", "/api/data")
+    usual = "POST" if POSTS.fullmatch(path) else "GET"
+    method = draw(st.sampled_from((*METHODS, *[usual] * 30)))
+    headers = [HOST, FORM if form else JSON] if draw(MOSTLY) else []
+    door = draw(st.sampled_from((0, 0, 0, 1)))
+    headers += [TOKEN] if door and draw(MOSTLY) else []
+    for _ in range(draw(st.sampled_from((0, 0, 0, 0, 0, 1, 2)))):
         headers.append((draw(st.sampled_from(HEADERS)), draw(st.sampled_from(VALUES))))
     body = draw(_forms() if form else _bodies()) if method != "GET" else b""
     return {
@@ -117,7 +137,7 @@ def requests(draw: Callable) -> dict[str, Any]:
         "question": question,
         "headers": [list(pair) for pair in headers],
         "body": body,
-        "door": draw(st.sampled_from((0, 0, 0, 1))),
+        "door": door,
     }
 
 
@@ -160,8 +180,15 @@ class Routes(AbstractTarget):
             self.apps = [create_app(self.lab, Door("127.0.0.1", 8271, token)) for token in (None, "token")]
             within = self.lab.open()
             self.runner.run(within.__aenter__())
+            self.runner.run(self._brought())
             yield
             self.runner.run(within.__aexit__(None, None, None))
+
+    async def _brought(self) -> None:
+        """Keep data as if somebody had brought them."""
+        (self.lab.folder / KEY).mkdir()
+        np.save(self.lab.folder / KEY / "samples.npy", np.random.default_rng(0).normal(size=(64, 12)))
+        self.lab.own.add(self.lab.folder / KEY, {"samples": "data.npy"})
 
     def take(self, given: Any) -> None:
         status, headers, body = self.runner.run(self._asked(given))
@@ -206,8 +233,12 @@ async def _lab(store: Path) -> Lab:
 
 def _line(status: int, headers: dict[bytes, bytes], body: bytes) -> str:
     """The line of a refusal: JSON, as the page reads it."""
-    if status == 416 or headers.get(b"content-length") == b"0" or not body:  # of a part of a file; of HEAD
+    if headers.get(b"content-length") == b"0" or not body:  # of HEAD
         return f"status {status}"
+    if headers.get(b"content-type", b"").startswith(
+        b"text/plain"
+    ):  # of a part of a file, which the page never asks for
+        return body.decode()
     try:
         return json.loads(body)["error"]
     except (ValueError, KeyError, TypeError) as error:

@@ -2,9 +2,12 @@
 
 import copy
 import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from hypothesis import strategies as st
 
 from localax import experiments, networks, runner, stimuli
@@ -23,6 +26,8 @@ SHELVES = {
     "network": networks.ALL,
     "init": networks.INITIALISERS,
 }
+OWN = {"kind": "Empirical", "samples": "FOLDER/data.npy", "classes": "FOLDER/classes.npy"}
+"""Data of one's own, in a folder that is only known when they are asked for."""
 RUN = {"steps": 4, "batch": 8, "probe": 8, "save_every": 2, "seeds": 2, "rate": 0.05}
 RAW = (
     b"", b"a", b"=", b"a = " + b"9" * 5000, b"a = " + b"[" * 3000, b"a = " + b"[" * 400 + b"]" * 400, b"\xff\xfe",
@@ -51,8 +56,9 @@ def _usual(setting: Setting, depth: int) -> Any:
 
 
 def runs() -> st.SearchStrategy:
-    """Settings of training runs on every stimulus, network and initialiser."""
+    """Settings of training runs on every stimulus and on data of one's own, every network and initialiser."""
     parts = {part: st.sampled_from([usual(cls) for cls in SHELVES[part]]) for part in ("stimulus", "network", "init")}
+    parts["stimulus"] |= st.just(OWN)
     return st.fixed_dictionaries({**{name: st.just(value) for name, value in RUN.items()}, **parts})
 
 
@@ -83,9 +89,16 @@ class SettingsFiles(AbstractTarget):
     def inputs(self) -> st.SearchStrategy:
         return written(runs())
 
+    @contextmanager
+    def opened(self, folder: Path) -> Iterator[None]:
+        np.save(folder / "data.npy", np.random.default_rng(0).normal(size=(64, 8)))
+        np.save(folder / "classes.npy", np.arange(64) % 2)
+        with super().opened(folder):
+            yield
+
     def take(self, given: bytes) -> None:
         file = self.folder / "settings.toml"
-        file.write_bytes(given)
+        file.write_bytes(given.replace(b"FOLDER", bytes(self.folder)))
         runner.training_unit(runner.typed_training(file, {}, [], []))
 
 

@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,22 +28,28 @@ class TooLong(BaseException):
     """An input takes longer than it may; no handler of errors in the package takes it for one of its own."""
 
 
-def own_seconds() -> float:
-    """Seconds that have gone by, less those in which this thread waited for a processor that others had."""
-    try:
-        waited = int(Path("/proc/thread-self/schedstat").read_text().split()[1]) / 1e9
-    except OSError:
-        waited = 0.0
-    return time.monotonic() - waited
+def stopwatch() -> Callable[[], float]:
+    """Gives the seconds since now, less those in which our threads waited for a processor that others had."""
+    began, busy, waited = time.monotonic(), time.process_time(), _waited()
+    return lambda: max(time.process_time() - busy, time.monotonic() - began - (_waited() - waited))
+
+
+def _waited() -> float:
+    """Seconds that all threads have waited for a processor; what compiles has threads of its own."""
+    total = 0
+    for thread in Path("/proc/self/task").glob("*/schedstat"):
+        with contextlib.suppress(OSError):  # it has ended
+            total += int(thread.read_text().split()[1])
+    return total / 1e9
 
 
 @contextlib.contextmanager
 def limited(seconds: float = LONGEST) -> Iterator[None]:
     """Raise `TooLong` in what takes more than so many seconds of its own."""
-    began = own_seconds()
+    spent = stopwatch()
 
     def ring(*_: Any) -> None:
-        left = seconds - (own_seconds() - began)
+        left = seconds - spent()
         if left <= 0:
             raise TooLong
         signal.setitimer(signal.ITIMER_REAL, max(left, 0.1))
