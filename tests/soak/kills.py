@@ -1,6 +1,6 @@
 """Kill a command at a random moment, start it again, and see that it ends with the bytes of one that nobody disturbed.
 
-``make soak`` does it at twenty moments for each row below; the tests, with the functions here, at one. A moment is a
+``make soak`` does it at twenty moments for each row below, ``.ci/run`` at one. A moment is a
 time since the start, or, to meet it while it writes, the n-th change that is seen in its folders.
 """
 

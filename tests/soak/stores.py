@@ -1,6 +1,6 @@
 """A store under bad circumstances: a full disk, a folder that may only be read, a clock set back, many processes.
 
-``make soak`` does all of it; the tests, with the functions here, a part.
+``make soak`` does all of it, ``.ci/run`` a hundredth.
 """
 
 import contextlib
