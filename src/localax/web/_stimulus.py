@@ -64,7 +64,7 @@ def _preview(law: str) -> dict[str, Any]:
 def samples(settings: TrainingSettings) -> dict[str, Any]:
     """Samples of every class; asked apart from all else, as each new size of a ring is compiled."""
     task = _task(settings)
-    drawn = [packed(stimulus.sample(jax.random.key(0), SAMPLES)) for stimulus in task.stimuli]
+    drawn = [packed(stimulus.sample(jax.random.key(0), SAMPLES, instant=True)) for stimulus in task.stimuli]
     return {"shape": list(task.shape), "names": _names(settings.stimulus, len(drawn)), "samples": drawn}
 
 
