@@ -23,7 +23,9 @@ class Sketched(AbstractStimulus):
     def __init__(self, stimulus: AbstractStimulus):
         self.size, self.stimulus = stimulus.size, stimulus
         draws = max(1, NUMBERS // int(np.prod(stimulus.shape)))
-        self.marginal = Weighted(np.asarray(stimulus.sample(jax.random.key(NUMBERS), draws, instant=True)), estimated=True)
+        self.marginal = Weighted(
+            np.asarray(stimulus.sample(jax.random.key(NUMBERS), draws, instant=True)), estimated=True
+        )
 
     def draw(self, key: Key, n: int, dtype) -> Samples:
         return self.stimulus.draw(key, n, dtype)
