@@ -22,6 +22,7 @@ from ._export import command_line, python_lines
 from ._guard import Door, Guard
 from ._jobs import Job
 from ._lab import Lab
+from ._limits import LabRun
 from ._own import receive_data
 from ._reports import picture_of, report, reproduce_request
 from ._runs import Run
@@ -59,7 +60,7 @@ def create_app(lab: Lab, door: Door) -> FastAPI:
 
 def _answer(status: int) -> Any:
     async def answer(_: Request, error: Exception) -> JSONResponse:
-        line = " ".join(str(error).split())
+        line = " ".join(str(error).split()).removeprefix(f"{LabRun.__name__}: ")  # a name that no page has
         where = re.search(r": (\w+) must be ", line)
         return JSONResponse({"error": line, "where": where and where[1]}, status)
 

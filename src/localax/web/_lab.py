@@ -50,8 +50,10 @@ class Lab:
                 await self._close(beside)
 
     async def _warm(self) -> None:
-        """What the first visitor would wait for: processes, and the programs of the first preview."""
-        helpers = self.trainers.warm(), self.theorists.warm()
+        """What the first visitor would wait for: processes, and the programs of the first preview and run."""
+        short = await self.sketch(lab_settings, {**DEFAULTS, "steps": 10, "save_every": 8})
+        run = {"job": "train", "settings": short.model_dump(), "file": str(self.folder / "rehearsal.npz")}
+        helpers = self.trainers.warm(run), self.theorists.warm()
         first = await self.sketch(lab_settings, DEFAULTS)
         drawn = self.sketch(preview, first), self.draw(samples, first), self.ask(catalogue, self.store)
         await asyncio.gather(*helpers, *drawn)

@@ -157,7 +157,7 @@ def threshold(task: Task) -> dict[str, Any]:
         return {**nothing, "sentence": f"No threshold is known here: {_reason(error)}."}
     wave, rate = _fastest(rates)
     gives_way = rate > 0
-    said = f"wave {_wave_name(wave, rates.shape)} {'grows' if gives_way else 'decays'} at {abs(rate):.3g}"
+    said = f"{_wave_name(wave, rates.shape)} {'grows' if gives_way else 'decays'} at rate {abs(rate):.3g}"
     return {
         "side": "localized" if gives_way else "spread",
         "rate": listed(rate),
@@ -197,9 +197,11 @@ def _fastest(rates: np.ndarray) -> tuple[int, float]:
 
 
 def _wave_name(wave: int, shape: tuple[int, ...]) -> str:
-    """Cycles round the ring, or along the sides of the torus."""
-    cycles = [min(i, side - i) for i, side in zip(np.unravel_index(wave, shape), shape, strict=True)]
-    return ",".join(str(int(c)) for c in cycles)
+    """By cycles round the ring, or down and across the torus."""
+    cycles = [int(min(i, side - i)) for i, side in zip(np.unravel_index(wave, shape), shape, strict=True)]
+    if len(cycles) == 2:
+        return f"the wave of {cycles[0]} cycles down and {cycles[1]} across"
+    return f"the wave of {cycles[0]} cycle{'' if cycles == [1] else 's'} round the ring"
 
 
 def far_threshold(settings: TrainingSettings) -> dict[str, Any]:
@@ -215,9 +217,14 @@ def _exact(task: Task) -> dict[str, Any]:
         return {"missing": f"Of the true flow no rate is known: {_reason(error)}."}
     wave, rate = _fastest(np.asarray(found.value))
     error = float(np.asarray(found.standard_error).ravel()[wave])
+    if not np.isfinite(error):
+        return {
+            "missing": "Of the true flow no rate is known: its pixels have nearly two values, and few samples decide."
+        }
     name = _wave_name(wave, np.shape(found.value))
     sure = "" if abs(rate) > 2 * error else ", too close to call"
-    said = f"In the true flow wave {name} {'grows' if rate > 0 else 'decays'} at {abs(rate):.3g}({error:.1g}){sure}."
+    grows = "grows" if rate > 0 else "decays"
+    said = f"In the true flow {name} {grows} at rate {abs(rate):.3g} ± {error:.1g}{sure}."
     return {"rate": listed(rate), "error": listed(error), "sentence": said}
 
 

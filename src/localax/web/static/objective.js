@@ -11,7 +11,7 @@ export class ObjectiveView {
     this.plot = new Plot({
       title: "What a ReLU neuron maximises",
       heading: term("objective", "What a ReLU neuron maximises: J"),
-      xlabel: "r, variance of the short class over the long one's",
+      xlabel: "r, variance where y = 0 over y = 1",
       ylabel: "C, Geary's ratio",
       height: 250,
     });
