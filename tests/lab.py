@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from unittest import mock
 
 import httpx
 import numpy as np
@@ -21,8 +22,8 @@ from localax.store import Store
 
 NLGP = {"kind": "NLGP", "size": 12, "lengthscale": [0.5, 1.5], "gain": 3}
 SMALL = {"stimulus": NLGP, "steps": 60, "batch": 500, "seeds": 2, "probe": 20}
-LONG = {**SMALL, "steps": 200_000, "save_every": 400}
-"""Goes on until it is stopped, and compiles what SMALL compiles."""
+LONG = {**SMALL, "steps": 200_000, "save_every": 400, "rate": 1e-3}
+"""Goes on until it is stopped, and compiles what SMALL compiles; theory has not far to go."""
 FIGURE = Figure("A figure", ((Fields("fields", np.eye(4)),),), caption="Four fields.")
 
 
@@ -52,6 +53,7 @@ def served(store: Path) -> Iterator[httpx.Client]:
         left = children(process.pid)
     process.send_signal(signal.SIGINT)
     assert process.wait(20) == 0
+    assert process.stdout.read() == "Ctrl-C closes it\nthe lab is closed\n"
     process.stdout.close()
     assert not any(Path(f"/proc/{child}").exists() for child in left)
 
@@ -63,6 +65,17 @@ def children(parent: int) -> list[int]:
             name, rest = stat.parent.name, stat.read_text().rpartition(")")[2].split()
             found += [int(name)] if int(rest[1]) == parent else []
     return found
+
+
+def busiest(parent: int) -> int:
+    """The child of a process that computes most."""
+
+    def ticks(child: int) -> int:
+        return sum(map(int, Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[11:13]))
+
+    before = {child: ticks(child) for child in children(parent)}
+    time.sleep(0.5)
+    return max(before, key=lambda child: ticks(child) - before[child])
 
 
 def events(client, address, *, seconds=120, **headers):
@@ -103,12 +116,14 @@ def npy(array, **how):
     return out.getvalue()
 
 
+ELSEWHERE = {**os.environ, "PYTHONPATH": str(Path(lx.__file__).parents[1])}
+"""The environment of a process in another folder, where a relative path to the sources would lead nowhere."""
+
+
 def made_by(lines, folder):
-    sources = {
-        **os.environ,
-        "PYTHONPATH": str(Path(lx.__file__).parents[1]),
-    }  # a relative one would mean another folder
-    subprocess.run([sys.executable, "-c", lines], cwd=folder, env=sources, check=True, capture_output=True)
+    """The run that Python lines make and keep in a folder."""
+    with contextlib.chdir(folder), mock.patch.dict(os.environ):
+        exec(lines, {})
     return lx.load(folder / "run.npz")
 
 

@@ -2,16 +2,17 @@
 
 import asyncio
 import re
-import signal
 import socket
-import subprocess
-import sys
+from unittest import mock
 
 import httpx
 import pytest
 from starlette.responses import PlainTextResponse
 
 from lab import events
+from localax._commands import _lab
+from localax._errors import SettingError
+from localax.web import _serve
 from localax.web._guard import Door, Guard
 from localax.web._limits import LIMITS
 
@@ -81,7 +82,7 @@ def test_a_mistake_of_ours_says_where_and_no_more(capfd):
     assert answer.json() == {"error": "a mistake of ours, sorry; the lab's terminal says where"}
     assert "default-src 'self'" in answer.headers["content-security-policy"]
     assert re.fullmatch(
-        r"localax: lab: a mistake of ours: KeyError in test_lab_server\.py, line \d+\n", capfd.readouterr().err
+        r"localax: lab: a mistake of ours: KeyError in test_lab_guard\.py, line \d+\n", capfd.readouterr().err
     )
 
 
@@ -128,26 +129,27 @@ def test_nothing_that_visitors_send_is_in_the_log(server):
     assert not [word for word in ("secret", "evil", "passwd", "x.npz", "/api/", "GET", "POST") if word in said], said
 
 
-@pytest.mark.slow
-def test_the_token_is_in_the_address_alone(tmp_path):
-    words = ["lab", "--host", "0.0.0.0", "--port", "0", "--no-browser", "--store", str(tmp_path)]
-    process = subprocess.Popen([sys.executable, "-m", "localax", *words], stdout=-1, stderr=-1, text=True)
-    address = httpx.URL(process.stdout.readline().split()[-1])
-    assert process.stdout.readline() == "Ctrl-C closes it\n"
-    with httpx.Client(base_url=f"http://127.0.0.1:{address.port}", timeout=120, follow_redirects=True) as client:
-        assert client.get("/?token=guess").status_code == 403
-        welcome = client.get("/", params=address.params)
-        assert (welcome.status_code, welcome.url.query) == (200, b"")
-        assert client.get("/api/runs").json() == {"runs": []}
-    process.send_signal(signal.SIGINT)
-    out, said = process.communicate(timeout=20)
-    assert (out, said) == ("the lab is closed\n", "")
+def test_the_token_is_in_the_address_alone(tmp_path, capsys, monkeypatch):
+    apps = []
+    monkeypatch.setattr(_serve.uvicorn, "Config", lambda app, **_: apps.append(app))
+    monkeypatch.setattr(_serve, "_Server", mock.MagicMock())
+    _lab.lab(host="0.0.0.0", port=0, browser=False, store=tmp_path)
+    said = capsys.readouterr()
+    address = httpx.URL(re.fullmatch("the lab is open at (.*)\nCtrl-C closes it\nthe lab is closed\n", said.out)[1])
+
+    async def visited():
+        way, here = httpx.ASGITransport(apps[0]), f"http://lab.example:{address.port}"
+        async with httpx.AsyncClient(transport=way, base_url=here, follow_redirects=True) as client:
+            return [await client.get(path) for path in ("/?token=guess", f"/?{address.query.decode()}", "/api/runs")]
+
+    guessed, welcome, runs = asyncio.run(visited())
+    assert (guessed.status_code, welcome.status_code, welcome.url.query) == (403, 200, b"")
+    assert runs.json() == {"runs": []}
+    assert (said.err, capsys.readouterr()) == ("", ("", ""))
 
 
-@pytest.mark.slow
-def test_a_port_in_use_is_told_in_one_line(server):
-    words = [sys.executable, "-m", "localax", "lab", "--no-browser", "--port", str(server.base_url.port)]
-    found = subprocess.run(words, capture_output=True, text=True, check=False)
-    assert found.returncode == 2
-    assert found.stderr.startswith("localax: lab: port")
-    assert found.stderr.count("\n") == 1
+def test_a_port_in_use_is_told_in_one_line():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(SettingError, match=f"^lab: port {port} is in use.*--port$"):
+            _lab.lab(port=port, host="127.0.0.1", browser=False)

@@ -1,7 +1,6 @@
 """The lab in a real browser: what a person does there, and what the page says when something goes wrong."""
 
 import contextlib
-import os
 import re
 import shutil
 import signal
@@ -11,13 +10,14 @@ import sys
 import time
 import urllib.request
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect, sync_playwright
 
-import localax
+from lab import ELSEWHERE
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 pytestmark = [
@@ -25,7 +25,6 @@ pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="needs Debian's chromium, which make system installs"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
 ]
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(localax.__file__).parents[1])}
 SMALL = (
     "#settings.stimulus.kind=Ising&settings.stimulus.size=20&settings.stimulus.coupling=[0.3,0.7]"
     "&settings.seeds=2&settings.batch=64"
@@ -49,7 +48,7 @@ class Lab:
     def start(self) -> None:
         command = [sys.executable, "-m", "localax", "lab", "--port", str(self.port), "--no-browser"]
         self.process = subprocess.Popen(
-            command, cwd=self.folder, env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            command, cwd=self.folder, env=ELSEWHERE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
         for _ in range(300):
             with contextlib.suppress(OSError), urllib.request.urlopen(self.address):
@@ -64,12 +63,10 @@ class Lab:
         self.process.wait(30)
 
 
-@pytest.fixture(scope="module")
-def lab(tmp_path_factory):
-    made = Lab(tmp_path_factory.mktemp("lab"))
-    made.start()
-    yield made
-    made.stop()
+@pytest.fixture
+def lab(server):
+    """The server that all tests of the lab share."""
+    return SimpleNamespace(address=f"{server.base_url}/")
 
 
 @pytest.fixture(scope="module")
@@ -218,7 +215,7 @@ def test_what_is_taken_away_gives_the_same_bits(page, lab, tmp_path):
     page.get_by_role("button", name="Copy: Python lines").click()
     lines = page.evaluate("navigator.clipboard.readText()")
     (tmp_path / "again.py").write_text(lines + '\nrun.save("again.npz")\n')
-    subprocess.run([sys.executable, "again.py"], cwd=tmp_path, env=ENVIRONMENT, check=True, timeout=300)
+    subprocess.run([sys.executable, "again.py"], cwd=tmp_path, env=ELSEWHERE, check=True, timeout=300)
     with np.load(tmp_path / "lab.npz") as lab_run, np.load(tmp_path / "again.npz") as again:
         for name in ("weights", "loss", "time"):
             np.testing.assert_array_equal(lab_run[name], again[name])

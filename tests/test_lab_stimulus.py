@@ -64,8 +64,8 @@ def test_a_sketch_has_the_moments_of_what_it_is_a_sketch_of(law):
     sketch = law.sketch()
     assert sketch is not law
     assert sketch.shape == law.shape
-    # 2^17 numbers that hang together over some twenty pixels are worth six thousand: six standard errors
-    room = 6 * np.sqrt((law.marginal.excess_kurtosis() + 2) / 6000)
+    # 2^16 numbers that hang together over some twenty pixels are worth three thousand: six standard errors
+    room = 6 * np.sqrt((law.marginal.excess_kurtosis() + 2) / 3000)
     assert sketch.marginal.variance() == pytest.approx(law.marginal.variance(), rel=room)
 
 

@@ -9,8 +9,8 @@ from ..spec import Size
 from ._base import AbstractStimulus
 from ._marginals import Weighted
 
-NUMBERS = 2**17
-"""Numbers that the moments of a sketch are made from; the excess kurtosis of a Gaussian is then right to some 0.03."""
+NUMBERS = 2**16
+"""Numbers that the moments of a sketch are made from; the excess kurtosis of a Gaussian is then right to some 0.04."""
 
 
 class Sketched(AbstractStimulus):

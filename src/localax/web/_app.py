@@ -60,9 +60,10 @@ def create_app(lab: Lab, door: Door) -> FastAPI:
 
 def _answer(status: int) -> Any:
     async def answer(_: Request, error: Exception) -> JSONResponse:
-        line = " ".join(str(error).split()).removeprefix(f"{LabRun.__name__}: ")  # a name that no page has
+        line = " ".join(str(error).split())
         where = re.search(r": (\w+) must be ", line)
-        return JSONResponse({"error": line, "where": where and where[1]}, status)
+        shown = line.removeprefix(f"{LabRun.__name__}: ")  # a name that is not on the page
+        return JSONResponse({"error": shown, "where": where and where[1]}, status)
 
     return answer
 

@@ -63,10 +63,12 @@ create_app(lab, door), log_level="error", access_log=False, server_header=False,
 def _bound(host: str, port: int) -> socket.socket:
     try:
         family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-        found = socket.socket(family)
-        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        found.bind(address)
-        found.listen(128)
+        with contextlib.ExitStack() as unless_bound:
+            found = unless_bound.enter_context(socket.socket(family))
+            found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            found.bind(address)
+            found.listen(128)
+            unless_bound.pop_all()
         return found
     except (socket.gaierror, ValueError):  # the second: no name can be so long, or have such letters
         raise setting_error("lab", "--host", host, "a name or address of this machine") from None

@@ -199,9 +199,7 @@ def _fastest(rates: np.ndarray) -> tuple[int, float]:
 def _wave_name(wave: int, shape: tuple[int, ...]) -> str:
     """By cycles round the ring, or down and across the torus."""
     cycles = [int(min(i, side - i)) for i, side in zip(np.unravel_index(wave, shape), shape, strict=True)]
-    if len(cycles) == 2:
-        return f"the wave of {cycles[0]} cycles down and {cycles[1]} across"
-    return f"the wave of {cycles[0]} cycle{'' if cycles == [1] else 's'} round the ring"
+    return f"the wave of {' × '.join(map(str, cycles))} cycle{'' if cycles == [1] else 's'}"
 
 
 def far_threshold(settings: TrainingSettings) -> dict[str, Any]:

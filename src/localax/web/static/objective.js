@@ -11,8 +11,8 @@ export class ObjectiveView {
     this.plot = new Plot({
       title: "What a ReLU neuron maximises",
       heading: term("objective", "What a ReLU neuron maximises: J"),
-      xlabel: "r, variance where y = 0 over y = 1",
-      ylabel: "C, Geary's ratio",
+      xlabel: "variance ratio r",
+      ylabel: "Geary's ratio C",
       height: 250,
     });
     this.facts = factList({ geary: "C", ratio: "r", objective: "J" });
