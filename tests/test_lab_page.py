@@ -66,7 +66,7 @@ class Lab:
 @pytest.fixture
 def lab(server):
     """The server that all tests of the lab share."""
-    return SimpleNamespace(address=f"{server.base_url}/")
+    return SimpleNamespace(address=str(server.base_url))
 
 
 @pytest.fixture(scope="module")
