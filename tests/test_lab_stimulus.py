@@ -9,7 +9,7 @@ from lab import NLGP
 from localax import stimuli, theory
 from localax.web._limits import lab_settings
 from localax.web._numbers import unpacked
-from localax.web._stimulus import far_threshold, preview, samples
+from localax.web._stimulus import preview, samples
 
 
 def test_a_preview_shows_the_law():
@@ -77,12 +77,12 @@ def test_a_filter_that_takes_the_flat_wave_away_leaves_no_threshold():
 
 
 @pytest.mark.slow
-def test_the_threshold_is_where_theory_has_it():
+def test_the_threshold_is_where_theory_has_it(server):
     critical = float(theory.critical_gain(0.5, 1.5, 12))
     for gain, side, sign in ((0.9 * critical, "spread", -1), (1.1 * critical, "localized", 1)):
         found = preview(lab_settings({"stimulus": {**NLGP, "gain": gain}}))["threshold"]
         assert (found["side"], np.sign(found["rate"]), np.sign(found["relative"])) == (side, sign, sign)
-    far = far_threshold(lab_settings({"stimulus": NLGP}))
+    far = server.post("/api/threshold", json={"settings": {"stimulus": NLGP}}).json()
     assert far["critical"][0]["critical"] == pytest.approx(critical, rel=1e-4)
     assert far["exact"]["rate"] > 0
 

@@ -26,7 +26,7 @@ from ._limits import LabRun
 from ._own import receive_data
 from ._reports import picture_of, report, reproduce_request
 from ._runs import Run
-from ._stimulus import far_threshold, preview, samples
+from ._stimulus import preview, samples
 from ._uploads import receive_upload
 from ._work import AbstractWork, Gone, NotNow
 
@@ -113,7 +113,7 @@ def _pages(app: FastAPI, lab: Lab) -> None:
 
     @app.get("/api/catalogue")
     async def everything() -> JSONResponse:
-        return JSONResponse(await lab.ask(catalogue, lab.store))
+        return JSONResponse(await lab.draw(catalogue, lab.store))
 
 
 def _stimulus_routes(app: FastAPI, lab: Lab) -> None:
@@ -133,7 +133,7 @@ def _stimulus_routes(app: FastAPI, lab: Lab) -> None:
 
     @app.post("/api/threshold")
     async def threshold(request: Request) -> JSONResponse:
-        return JSONResponse(await lab.ask(far_threshold, await about(request)))
+        return JSONResponse(await lab.work_out("threshold", await about(request)))
 
     @app.post("/api/python")
     async def python(request: Request) -> PlainTextResponse:

@@ -14,7 +14,7 @@ from scipy import special
 
 from .._errors import SettingError
 from ..prediction import data_threshold
-from ..runner import TrainingSettings, task_of
+from ..runner import TrainingSettings, task_of, training_settings
 from ..spec import Number, settings_of
 from ..stimuli import AbstractMarginal, AbstractNormalMap, AbstractStimulus, Task
 from ..theory import amplifier, exact_growth_rates, flat_growth_rates, steady
@@ -200,6 +200,12 @@ def _wave_name(wave: int, shape: tuple[int, ...]) -> str:
     """By cycles round the ring, or down and across the torus."""
     cycles = [int(min(i, side - i)) for i, side in zip(np.unravel_index(wave, shape), shape, strict=True)]
     return f"the wave of {' × '.join(map(str, cycles))} cycle{'' if cycles == [1] else 's'}"
+
+
+def work(request: Mapping[str, Any], tell: Any, inbox: Any) -> dict[str, Any]:
+    """What is asked apart, as it takes a second."""
+    del tell, inbox
+    return far_threshold(training_settings(request["settings"]))
 
 
 def far_threshold(settings: TrainingSettings) -> dict[str, Any]:

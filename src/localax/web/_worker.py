@@ -16,7 +16,10 @@ from .._errors import SettingError
 from .._system import ignore_interrupts, mend_cache, resident
 from ._numbers import json_line
 
-JOBS = {"train": "_live", "theory": "_theory", "predict": "_uploads", "keep": "_own", "reproduce": "_reports"}
+JOBS = {
+    "train": "_live", "theory": "_theory", "threshold": "_stimulus", "predict": "_uploads", "keep": "_own",
+    "reproduce": "_reports",
+}  # fmt: skip
 """The jobs, and the module of this room whose ``work`` does each."""
 FULL = 1e9
 """Bytes from which on a process forgets what it compiled."""
