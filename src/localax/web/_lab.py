@@ -86,7 +86,7 @@ class Lab:
         return await asyncio.get_running_loop().run_in_executor(self.desk, function, *arguments)
 
     async def work_out(self, job: str, settings: TrainingSettings) -> Any:
-        """The result of a job of a second that a process does: in this one, previews would wait for XLA's one thread."""
+        """The result of a job of a second that a process does: here previews would wait for XLA's one thread."""
         async with self.theorists.helper() as helper:
             helper.say(job=job, settings=settings.model_dump())
             name, data = [said async for said in helper.answers()][-1]
