@@ -30,7 +30,7 @@ SMALL = (
     "&settings.seeds=2&settings.batch=64"
 )
 """A task that trains in a moment: what is left out keeps its default."""
-WIDE, TABLET = (1280, 800), (820, 1180)
+WIDE, TABLETS = (1280, 800), ((1024, 768), (768, 1024))
 PATIENCE = 60_000
 """Milliseconds: a first run compiles, on a machine that may be busy."""
 
@@ -112,8 +112,11 @@ def finished(page) -> None:
 
 def test_a_run_is_seen_read_replayed_and_reopened(page, lab):
     opened(page, lab)
+    welcome = page.get_by_text("A network learns to tell two kinds of pictures apart")
+    expect(welcome).to_be_visible()
     page.evaluate(LOOK_ON)
     started(page)
+    expect(welcome).to_be_hidden()
     finished(page)
     assert page.evaluate("window.seen.size") >= 3  # it was empty, it changed, and it ended otherwise
     for name in ("Predicted", "Happened", "Why"):
@@ -332,7 +335,7 @@ def test_axe_finds_nothing_and_nothing_sticks_out(page, lab, scheme):
         page.wait_for_load_state("networkidle") if tab.inner_text() in ("Stimulus", "Report") else None
         found = Axe().run(page, options=RULES[scheme]).response["violations"]
         assert not [(one["id"], one["nodes"][0]["html"]) for one in found], tab.inner_text()
-        for width, height in (WIDE, TABLET):
+        for width, height in (WIDE, *TABLETS):
             page.set_viewport_size({"width": width, "height": height})
             assert page.evaluate("document.documentElement.scrollWidth") <= width, tab.inner_text()
 
