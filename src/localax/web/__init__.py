@@ -6,18 +6,6 @@ The server checks, queues and passes on; what is computed is computed in process
 answered while it trains. What the page offers is data made from the annotations of the classes themselves.
 """
 
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from ._serve import serve
+from ._serve import serve
 
 __all__ = ["serve"]
-
-
-def __getattr__(name: str) -> Any:
-    """The server when it is asked for: the processes that it starts have no use for it, and begin a third sooner."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from . import _serve
-
-    return _serve.serve
