@@ -12,7 +12,7 @@ PIP := $(PYTHON) -m pip --python $(BIN)/python install --quiet
 PROGRAMS := chromium munged slurmctld slurmd
 PACKAGES := chromium munge slurm-wlm
 
-.PHONY: reproduce test lab notebook system soak check format docs findings calibration pins clean
+.PHONY: reproduce test lab notebook system soak versions check format docs findings calibration pins clean
 
 reproduce: .venv/.have-run
 	$(BIN)/localax reproduce
@@ -38,14 +38,15 @@ system:
 
 # Kill every command at twenty moments and compare what comes out bit by bit; full disks, crowds on one store; ten thousand
 # inputs that nobody means to each thing that takes input from outside; numbers against enumeration and at extremes; a file
-# of 10 GB; other versions. It takes hours; SHARE=0.1 does a tenth.
+# of 10 GB. It takes hours; SHARE=0.1 does a tenth, and .ci/run a hundredth.
 SHARE ?= 1
-soak: .venv/.have-test
-	PYTHONPATH=tests $(BIN)/python -m soak.kills --share $(SHARE)
-	PYTHONPATH=tests $(BIN)/python -m soak.stores --share $(SHARE)
-	PYTHONPATH=tests $(BIN)/python -m soak.fuzz --share $(SHARE)
-	PYTHONPATH=tests $(BIN)/python -m soak.numbers --share $(SHARE)
-	PYTHONPATH=tests $(BIN)/python -m soak.large_file
+soak: soak-kills soak-stores soak-fuzz soak-numbers soak-large_file
+
+soak-%: .venv/.have-test
+	PYTHONPATH=tests $(BIN)/python -m soak.$* --share $(SHARE)
+
+# The quick tests with other versions of Python and of what Localax needs.
+versions: .venv/.have-test
 	PYTHONPATH=tests $(BIN)/python -m soak.versions
 
 check: .venv/.have-check .venv/.have-test

@@ -25,6 +25,7 @@ from threadpoolctl import threadpool_limits
 
 # In one process a plugin of pytest has loaded numpy already; on a busy machine its threads wait for each other.
 threadpool_limits(1, "blas")
+gc.disable()  # until all is loaded
 
 # The same examples on every run: a failure that comes and goes helps nobody. Compilation makes first examples slow.
 settings.register_profile(
@@ -45,23 +46,20 @@ def x64():
         yield
 
 
-FULL, MORE = 1.0e9, 1e8
-"""Bytes from which on a test process forgets what it compiled, and how many more make it forget again: what is freed
-is hardly ever given back, but used anew. Two processes stay below 3 GB together."""
-
-limit = [FULL]
-
-
 @pytest.fixture(autouse=True)
 def bounded_memory():
-    """Compiled programs add up to gigabytes over a thousand tests; one that is needed again is loaded from disk."""
-    from localax._system import resident  # not above: shapes are checked in what is imported after this file
+    """Two processes stay below 3 GB together; a program that is needed again is loaded from disk."""
+    from localax._system import forget_programs  # not above: shapes are checked in what is imported after this file
 
     yield
-    if resident() > limit[0]:
-        jax.clear_caches()
-        gc.collect()
-        limit[0] = max(FULL, resident() + MORE)
+    forget_programs(1.2e9)
+
+
+def pytest_collection_finish():
+    """What is loaded by now stays: to look for garbage in it over and over takes a tenth of the time of all tests."""
+    gc.freeze()
+    gc.enable()
+    gc.set_threshold(50_000, 20, 50)
 
 
 @pytest.hookimpl(tryfirst=True)

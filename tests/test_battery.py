@@ -38,7 +38,6 @@ from localax.stimuli import (
     Radial,
     RadialStudentT,
     Shell,
-    SinglePulse,
     StudentT,
     Surface,
     Uniform,
@@ -57,8 +56,8 @@ SIZE, SAMPLES = 40, 10_000
 """Everywhere the same, so that what is compiled for a class serves all of its settings."""
 
 
-QUICK = (Ising, NLGP, SinglePulse, Empirical)
-"""One of each way to draw: bits, a copula, a few shapes, data. The others compile as long, and are built on these."""
+QUICK = (Ising,)
+"""The others compile as long."""
 
 
 @pytest.mark.parametrize("cls", [pytest.param(c, marks=[pytest.mark.slow] * (c not in QUICK)) for c in ALL], **names)

@@ -102,6 +102,7 @@ DERIVED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DERIVED)
 def test_they_are_what_they_say(name):
     report = statements(DERIVED[name])
@@ -181,6 +182,7 @@ EXACT = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EXACT)
 @pytest.mark.parametrize("scale", [1.7, -0.6])
 def test_exact_flows(name, scale):
@@ -203,6 +205,7 @@ def test_the_exact_flow_on_spins_of_another_size(size):
     assert (ends[0].rate, ends[0].loss) == pytest.approx((1.7**2 * ends[1].rate, ends[1].loss))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [1.7, -0.6])
 def test_the_effective_flow(scale):
     task = binary(NLGP(N, 0.5, 3), NLGP(N, 1.2, 3))
@@ -220,6 +223,7 @@ def test_waves_of_a_stretched_gaussian():
     np.testing.assert_allclose(got.growth, 4 * base.growth, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "inner", [Ising(8, 0.6), Ising(26, 0.6), SinglePulse(16, 2, 4, (0, 1)), NLGP(10, 1, 3)], ids=lambda s: str(s.size)
 )
@@ -290,6 +294,7 @@ def test_the_exact_flow_on_pieces_of_gaussians():
     np.testing.assert_allclose(effective_flow(task, w0, times=TIMES, rtol=1e-9).weights[0, :, 0], truth, atol=1e-7)
 
 
+@pytest.mark.slow
 def test_the_effective_flow_on_pieces():
     """Eq. 5 with dense S and the amplifier of the whole ring's pixels."""
     task = binary(Window(NLGP(30, 1, 3), 9), Window(NLGP(30, 2, 3), 9))
@@ -300,6 +305,7 @@ def test_the_effective_flow_on_pieces():
     np.testing.assert_allclose(got.weights[0, :, 0], truth, atol=1e-6)  # the amplifier's table, 1e-8, over 8 time units
 
 
+@pytest.mark.slow
 def test_the_exact_flow_on_pieces_of_spins():
     """Against Euler's method on a sum over all states of the ring; its error is of the order of its step."""
     task = binary(Window(Ising(10, 0.3), 6), Window(Ising(10, 0.7), 6))

@@ -148,7 +148,7 @@ def numbers(value: object) -> list[np.ndarray]:
     return []
 
 
-@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (i % 5 > 0)) for i, n in enumerate(CALLS)])
 def test_the_same_numbers_with_the_flag_on_and_off(name):
     with jax.enable_x64(False):
         off = numbers(CALLS[name]())

@@ -308,6 +308,7 @@ def test_laws_without_sign_symmetry_are_summed():
     assert np.abs(exact.a - drawn.a).max() < SIGMAS * 0.5 / np.sqrt(100_000)
 
 
+@pytest.mark.slow
 def test_ties_are_not_taken_for_half_of_the_covariance():
     """A flat gate on an even number of spins is often at exactly 0, where it is open: A is more than (S0 + S1)/4."""
     ring = [Ising(22, coupling) for coupling in (0.3, 0.7)]

@@ -154,6 +154,7 @@ def test_own_classes_are_what_they_say(stimulus):
     assert report.ok, str(report)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "network", [SingleReLU(), SoftCommittee(2, "relu"), SoftCommittee(2, "erf", bias=True)], ids=str
 )

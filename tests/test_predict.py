@@ -22,7 +22,6 @@ from PIL import Image
 import localax as lx
 from localax import SettingError, prediction, stimuli, theory
 from localax.prediction import _amplifier, _beside, _classes, _clones, _ends, _files, _flow, _law, _verify, _why
-from soak import large_file
 from test_cli import localax, said
 
 PIXELS, N = 24, 2000
@@ -143,6 +142,7 @@ def test_a_clone_has_the_moments_and_radii_of_the_data_and_no_shape():
 # Verdicts -------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "verdict"),
     [
@@ -510,15 +510,6 @@ def test_large_files_are_read_in_part(tmp_path, monkeypatch):
     assert np.allclose(found.samples, GOOD[found.rows])
     assert found.samples.shape == (10, 8)
     assert "10 were taken at random places, 5 at each" in found.notes[0]
-
-
-@pytest.mark.slow
-def test_a_file_larger_than_memory_is_no_trouble(tmp_path):
-    """All of the file, and a sample of a hundredth of what is usually taken; ``make soak`` takes all of that, too."""
-    page, most = large_file.predicted(tmp_path, _files.KEPT // 100)
-    assert "Of 50,000,000 samples in the file, 5,952 were taken at random places" in page
-    assert "does not localize" in page
-    assert most < 2 * 2**30
 
 
 def test_patches_are_no_more_than_fit(tmp_path, monkeypatch):

@@ -88,6 +88,7 @@ def names_of_keys(axes) -> list[list[str]]:
     return [[text.get_text() for text in key.get_texts()] if (key := ax.get_legend()) else [] for ax in axes]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("panels", [PANELS[:1], PANELS[:3], (*PANELS[:2], *PANELS[4:])], ids=len)
 def test_keys_lie_below_their_panels_and_cover_nothing(panels):
     canvas = figure(Figure("", (panels, panels)))

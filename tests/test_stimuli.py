@@ -332,6 +332,7 @@ def test_empirical(shape):
     assert not stimulus.sign_symmetric
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("size", "treatment"), [(6, "raw"), ((3, 4), "whitened"), ((2, 2), "centre-surround")])
 def test_natural_patches_over_every_position(size, treatment):
     stimulus = NaturalPatches(size, treatment)

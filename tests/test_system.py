@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import jax
 import numpy as np
 import pytest
 
@@ -49,6 +50,18 @@ def test_fall_backs(monkeypatch):
     assert _system.cores() == os.cpu_count()
     assert _system.memory() == 16 * 2**30
     assert _system.resident() > 2**20  # by the peak that the resource module tells
+
+
+@pytest.mark.parametrize("library", ["glibc", "none"])
+def test_programs_are_forgotten_where_they_take_too_much(library, monkeypatch):
+    if library == "none":
+        monkeypatch.delattr(_system.ctypes, "CDLL")
+    program = jax.jit(lambda x: x + 1)
+    program(1.0)
+    _system.forget_programs(2.0**60)
+    assert program._cache_size() == 1
+    _system.forget_programs(0.0)
+    assert program._cache_size() == 0
 
 
 def test_a_polite_end_is_taken_as_an_interruption():

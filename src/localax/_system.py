@@ -1,6 +1,8 @@
 """What depends on the operating system, each with its fall-back; nothing else in this package asks which one it is."""
 
 import contextlib
+import ctypes
+import gc
 import math
 import os
 import re
@@ -41,6 +43,18 @@ def resident() -> int | float:
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         return peak if sys.platform == "darwin" else peak * 1024
     return math.inf
+
+
+def forget_programs(beyond: float = 1e9) -> None:
+    """Where this process takes more bytes than that, let go of what JAX has compiled, and give the memory back.
+
+    Programs add up to gigabytes, and only the small ones serve again; two workers and who asks them stay below 3 GB.
+    """
+    if "jax" in sys.modules and resident() > beyond:
+        sys.modules["jax"].clear_caches()
+        gc.collect()
+        with contextlib.suppress(OSError, AttributeError, TypeError):
+            ctypes.CDLL(None).malloc_trim(0)  # glibc would keep nearly all of what is freed
 
 
 def fast() -> None:

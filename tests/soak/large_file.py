@@ -1,6 +1,6 @@
 """Predict on a file of 10 GB, and see that it takes no more than 2 GB of memory.
 
-``make soak`` does it with as many samples as are usually taken, the tests, with the functions here, with a hundredth.
+Of so large a file a sample is taken; with a share, so much less of one.
 """
 
 import subprocess
@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from localax.prediction import _files
+from soak.share import share
 
 SAMPLES, PIXELS = 50_000_000, 50
 
@@ -47,8 +48,10 @@ def predicted(folder: Path, kept: int) -> tuple[str, int]:
 
 
 def main() -> None:
+    kept = share(__doc__, ()).of(_files.KEPT)
     with tempfile.TemporaryDirectory() as folder:
-        said, most = predicted(Path(folder), _files.KEPT)
+        said, most = predicted(Path(folder), kept)
+    assert "Of 50,000,000 samples in the file" in said, said
     assert "does not localize" in said, said
     assert most < 2 * 2**30, f"{most / 2**30:.2f} GiB"
     sys.stdout.write(f"10 GB were predicted on within {most / 2**30:.2f} GiB\n")

@@ -9,17 +9,12 @@ import sys
 import threading
 from collections.abc import Mapping
 
-import jax
-
-from .._system import mend_cache, resident, terminated_as_interrupt
+from .._system import forget_programs, mend_cache, terminated_as_interrupt
 from ..store import Store
 from ._executors import trouble
 from ._sources import unchanged
 from ._unit import perform
 from ._units import unit_of
-
-FULL = 1e9
-"""Bytes from which on a worker forgets what it compiled: two of them and the caller stay below 3 GB."""
 
 IDLE = 120.0
 """Seconds without a request after which a worker ends: on somebody's cluster nobody may be there to end it."""
@@ -44,8 +39,7 @@ def main() -> None:
             tell(**answer(json.loads(line), tell))
         except BrokenPipeError:  # whoever asked is gone
             return
-        if resident() > FULL:  # compiled programs add up to gigabytes, and only the small ones serve again
-            jax.clear_caches()
+        forget_programs()
 
 
 def _listen(lines: queue.SimpleQueue) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from .._errors import SettingError
-from .._system import ignore_interrupts, mend_cache, resident
+from .._system import forget_programs, ignore_interrupts, mend_cache
 from ._numbers import json_line
 
 JOBS = {
@@ -21,8 +21,6 @@ JOBS = {
     "reproduce": "_reports",
 }  # fmt: skip
 """The jobs, and the module of this room whose ``work`` does each."""
-FULL = 1e9
-"""Bytes from which on a process forgets what it compiled."""
 
 Tell = Callable[[str, Any], None]
 """Called with the name of an event and its data."""
@@ -76,14 +74,6 @@ def answer(request: Mapping[str, Any], tell: Tell, inbox: Inbox) -> tuple[str, A
         return "failed", " ".join(str(error).split())
     except Exception as error:
         return "failed", f"a mistake of ours, sorry: {type(error).__name__}: {' '.join(str(error).split())[:300]}"
-
-
-def forget_programs() -> None:
-    """Let go of compiled programs where they have become too many."""
-    if resident() > FULL:
-        import jax
-
-        jax.clear_caches()
 
 
 if __name__ == "__main__":

@@ -23,6 +23,8 @@ POINT = 0.1
 """A centre so narrow that the filter is one pixel."""
 SHOWN = 10
 """Pixels to either side of the middle in the pictures of filters."""
+FLAT = 1e-5
+"""Share of a field that rounding in float32 can add to a constant."""
 
 SUBFIELDS = Rule(
     "none without a filter, and {most:.0%} of the neurons at every surround; in part: at the largest",
@@ -147,10 +149,16 @@ def sign_regions(field: np.ndarray) -> int:
 
 def likeness(one: Condition, other: Condition) -> float:
     """Mean cosine, over neurons, of two fields on the unfiltered image, without their means (a filter may remove
-    these)."""
-    first, second = (c.seen - c.seen.mean(1, keepdims=True) for c in (one, other))
-    norms = np.linalg.norm(first, axis=1) * np.linalg.norm(second, axis=1)
-    return float(np.mean(np.sum(first * second, axis=1) / norms))
+    these); NaN where a neuron sees the mean alone, but for float32's rounding."""
+    first, second = (_shape(c.seen) for c in (one, other))
+    return float(np.mean(np.sum(first * second, axis=1)))
+
+
+def _shape(seen: np.ndarray) -> np.ndarray:
+    """Fields without their means, of norm 1; NaN where nothing is left."""
+    rest = seen - seen.mean(1, keepdims=True)
+    norm = np.linalg.norm(rest, axis=1, keepdims=True)
+    return rest / np.where(norm > FLAT * np.linalg.norm(seen, axis=1, keepdims=True), norm, np.nan)
 
 
 @dataclass(frozen=True)
@@ -242,7 +250,7 @@ class Measured(AbstractMeasured):
     def _table(self) -> Figure:
         rows = tuple(
             (c.name, f"{c.gain:g}", f"{c.kurtosis:.2f}", f"{c.ipr:.3f}", f"{c.local:.0%}",
-             f"{np.median(c.subfields):.0f}", f"{likeness(c, plain):.3f}")
+             f"{np.median(c.subfields):.0f}", f"{likeness(c, plain):.3f}".replace("nan", "one is flat"))
             for found in self.conditions.values()
             for c, plain in zip(found, self.conditions["no filter"], strict=True)
         )  # fmt: skip

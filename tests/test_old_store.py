@@ -1,6 +1,5 @@
-"""What goes wrong around a command: it is killed, disks are full or may only be read, others write, versions differ."""
+"""A store that version 0.1 has written; kills, full disks and crowds are what ``make soak`` tries."""
 
-import random
 import shutil
 from pathlib import Path
 
@@ -8,65 +7,10 @@ import pytest
 
 from localax import cli
 from localax.store import Store
-from slurm.slurm import NoSlurm
-from soak import kills, stores
-from soak.crowd import crowd
-from soak.share import Share
+from soak.kills import grown_old
 
-HUNDREDTH = Share(0.01, [])
 OLD = Path(__file__).parent / "data" / "store-0.1.tar.xz"
 """What version 0.1 stored: a training run, the same under a name, an experiment, and the checkpoint of a killed run."""
-
-
-# Killed at a random moment --------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def quiet(tmp_path_factory):
-    """What each command leaves where nobody disturbs it; it does not depend on where a sweep runs, or on the disk."""
-    known = {}
-
-    def of(name):
-        kind = name.partition(" on ")[0]
-        if kind not in known:
-            known[kind] = kills.quiet(kills.ROWS[name], tmp_path_factory.mktemp(kind))
-        return known[kind]
-
-    return of
-
-
-MARKS = {"sweep on slurm": [pytest.mark.slurm]}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [pytest.param(name, marks=MARKS.get(name, [])) for name in kills.ROWS])
-def test_a_command_that_is_killed_goes_on_and_ends_with_the_same_bytes(name, quiet, tmp_path):
-    row, draw = kills.ROWS[name], random.Random(name)
-    try:
-        with kills.around(name):
-            kills.struck(row, tmp_path, draw.choice(row.victims), draw, quiet(name))
-    except NoSlurm as reason:
-        pytest.skip(f"no SLURM: {reason}")
-
-
-# Disks, clocks, crowds ------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["full disk", "read-only folder", "clock set back"])
-def test_what_cannot_be_written_is_told_and_nothing_is_lost(name):
-    try:
-        assert all(stores.CASES[name](HUNDREDTH))
-    except stores.NoMount as reason:
-        pytest.skip(f"no disk of one's own: {reason}")
-
-
-def test_a_small_crowd_on_one_store():
-    (said,) = crowd(2, 3.0)
-    assert "whole" in said
-
-
-# Version 0.1 ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -74,7 +18,7 @@ def old(tmp_path, monkeypatch):
     """A store that version 0.1 has written, a day ago."""
     monkeypatch.chdir(tmp_path)
     shutil.unpack_archive(OLD, "store", filter="data")
-    kills.grown_old(tmp_path / "store", 86400)
+    grown_old(tmp_path / "store", 86400)
     return Store("store")
 
 
