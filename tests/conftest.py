@@ -68,3 +68,22 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if "server" in item.fixturenames:
             item.add_marker("slow")
+
+
+@pytest.fixture(scope="session")
+def lab_store(tmp_path_factory):
+    """A store with one outcome, which the lab's server shows."""
+    import lab
+
+    root = tmp_path_factory.mktemp("store")
+    lab.fill(root)
+    return root
+
+
+@pytest.fixture(scope="session")
+def server(lab_store):
+    """The lab's real server, one for all tests of this process."""
+    import lab
+
+    with lab.served(lab_store) as client:
+        yield client

@@ -23,6 +23,10 @@ LASTING: dict[str, Any] = {}
 """And of programs that run for seconds, whatever a process says of its others: they take half the time to run."""
 if HAS_EMITTERS:
     BRIEF["xla_cpu_use_fusion_emitters"], LASTING["xla_cpu_use_fusion_emitters"] = False, True
+INSTANT: dict[str, Any] = {**BRIEF, "xla_backend_optimization_level": 0}
+"""And of programs that run once, for a picture: they take a fifth of the time to compile."""
+if HAS_EMITTERS:
+    INSTANT["xla_cpu_parallel_codegen_split_count"] = 1
 
 F = TypeVar("F", bound=Callable[..., Any])
 

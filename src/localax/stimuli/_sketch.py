@@ -9,8 +9,8 @@ from ..spec import Size
 from ._base import AbstractStimulus
 from ._marginals import Weighted
 
-NUMBERS = 2**17
-"""Numbers that the moments of a sketch are made from; the excess kurtosis of a Gaussian is then right to some 0.03."""
+NUMBERS = 2**16
+"""Numbers that the moments of a sketch are made from; the excess kurtosis of a Gaussian is then right to some 0.04."""
 
 
 class Sketched(AbstractStimulus):
@@ -23,7 +23,9 @@ class Sketched(AbstractStimulus):
     def __init__(self, stimulus: AbstractStimulus):
         self.size, self.stimulus = stimulus.size, stimulus
         draws = max(1, NUMBERS // int(np.prod(stimulus.shape)))
-        self.marginal = Weighted(np.asarray(stimulus.sample(jax.random.key(NUMBERS), draws)), estimated=True)
+        self.marginal = Weighted(
+            np.asarray(stimulus.sample(jax.random.key(NUMBERS), draws, instant=True)), estimated=True
+        )
 
     def draw(self, key: Key, n: int, dtype) -> Samples:
         return self.stimulus.draw(key, n, dtype)

@@ -23,10 +23,11 @@ from ._export import command_line, python_lines
 from ._guard import Door, Guard
 from ._jobs import Job
 from ._lab import Lab
+from ._limits import LabRun
 from ._own import receive_data
 from ._reports import picture_of, report, reproduce_request
 from ._runs import Run
-from ._stimulus import far_threshold, preview, samples
+from ._stimulus import preview, samples
 from ._uploads import receive_upload
 from ._work import AbstractWork, Gone, NotNow
 
@@ -60,7 +61,8 @@ def _answer(status: int) -> Any:
     async def answer(_: Request, error: Exception) -> JSONResponse:
         line = " ".join(str(error).split())
         where = re.search(r": (\w+) must be ", line)
-        return JSONResponse({"error": line, "where": where and where[1]}, status)
+        shown = line.removeprefix(f"{LabRun.__name__}: ")  # a name that is not on the page
+        return JSONResponse({"error": shown, "where": where and where[1]}, status)
 
     return answer
 
@@ -110,7 +112,7 @@ def _pages(app: FastAPI, lab: Lab) -> None:
 
     @app.get("/api/catalogue")
     async def everything() -> JSONResponse:
-        return JSONResponse(await lab.ask(catalogue, lab.store))
+        return JSONResponse(await lab.draw(catalogue, lab.store))
 
 
 def _stimulus_routes(app: FastAPI, lab: Lab) -> None:
@@ -130,7 +132,7 @@ def _stimulus_routes(app: FastAPI, lab: Lab) -> None:
 
     @app.post("/api/threshold")
     async def threshold(request: Request) -> JSONResponse:
-        return JSONResponse(await lab.ask(far_threshold, await about(request)))
+        return JSONResponse(await lab.work_out("threshold", await about(request)))
 
     @app.post("/api/python")
     async def python(request: Request) -> PlainTextResponse:

@@ -8,7 +8,7 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 from .._system import OWN_SESSION
@@ -26,6 +26,7 @@ class Helper:
 
     def __init__(self, process: asyncio.subprocess.Process):
         self.process = process
+        self.rehearsal: asyncio.Task | None = None
 
     @classmethod
     async def hire(cls) -> "Helper":
@@ -57,6 +58,21 @@ class Helper:
         code = await self.process.wait()
         yield "failed", f"its process ended with code {code}; start it again"
 
+    def rehearse(self, request: Mapping[str, Any]) -> None:
+        """Have it do something for nobody: what that compiles is there for the next request."""
+
+        async def heard() -> None:
+            async for _ in self.answers():
+                pass
+
+        self.say(**request)
+        self.rehearsal = asyncio.create_task(heard())
+
+    async def rehearsed(self) -> None:
+        """Wait until it has done what it rehearses."""
+        if self.rehearsal is not None:
+            await asyncio.wait([self.rehearsal])
+
     async def dismiss(self) -> None:
         """End the process, by force if it does not end by itself."""
         if self.process.stdin is not None:
@@ -85,9 +101,12 @@ class Crew:
         """Whether one would have to wait."""
         return self._free.locked()
 
-    async def warm(self) -> None:
-        """Have one process ready before it is needed."""
-        self.idle.append(await Helper.hire())
+    async def warm(self, request: Mapping[str, Any] | None = None) -> None:
+        """Have one process ready before it is needed, and a **request** like the first one rehearsed."""
+        helper = await Helper.hire()
+        self.idle.append(helper)
+        if request is not None:
+            helper.rehearse(request)
 
     @contextlib.asynccontextmanager
     async def helper(self) -> AsyncIterator[Helper]:
@@ -107,6 +126,11 @@ class Crew:
     async def _taken(self) -> Helper:
         while self.idle:
             helper = self.idle.pop()
+            try:
+                await helper.rehearsed()
+            except asyncio.CancelledError:
+                self.idle.append(helper)
+                raise
             if helper.alive:
                 return helper
         return await Helper.hire()

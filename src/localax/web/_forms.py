@@ -147,13 +147,15 @@ DEFAULTS: dict[str, Any] = {
     "init": {"kind": "Xavier", "scale": 0.001},
     **{field.name: field.default for field in dataclasses.fields(LabRun)},
 }
-"""What the page opens with: the paper's lengthscale task, local within seconds."""
+"""What a preset leaves out: the paper's lengthscale task."""
+OPENING: dict[str, Any] = {**DEFAULTS, "steps": 3000, "rate": 0.02}
+"""What the page opens with: the same, slowly enough to see the field form."""
 
 
 def forms() -> dict[str, Any]:
     """Every form of the page."""
     return {
-        "defaults": DEFAULTS,
+        "defaults": OPENING,
         "stimuli": kinds(stimuli.ALL, per_class=True),
         "networks": kinds(networks.ALL),
         "initialisers": kinds(networks.INITIALISERS),

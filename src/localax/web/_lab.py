@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
+from .._errors import SettingError
 from .._system import cores, own_folder
 from ..runner import TrainingSettings
 from ..store import Store
@@ -37,7 +38,7 @@ class Lab:
         self.works: dict[str, AbstractWork] = {}
         self.own = OwnData()
         self.sketches, self.brushes, self.desk = (ThreadPoolExecutor(1) for _ in range(3))
-        """A thread for previews, which a slider waits for, one for samples, and one for what takes longer."""
+        """A thread for previews, which a slider waits for, one for what a page opens with, and one for the rest."""
 
     @contextlib.asynccontextmanager
     async def open(self) -> AsyncIterator["Lab"]:
@@ -50,10 +51,12 @@ class Lab:
                 await self._close(beside)
 
     async def _warm(self) -> None:
-        """What the first visitor would wait for: processes, and the programs of the first preview."""
-        helpers = self.trainers.warm(), self.theorists.warm()
+        """What the first visitor would wait for: processes, and the programs of the first preview and run."""
+        short = await self.sketch(lab_settings, {**DEFAULTS, "steps": 10, "save_every": 8})
+        run = {"job": "train", "settings": short.model_dump(), "file": str(self.folder / "rehearsal.npz")}
+        helpers = self.trainers.warm(run), self.theorists.warm()
         first = await self.sketch(lab_settings, DEFAULTS)
-        drawn = self.sketch(preview, first), self.draw(samples, first), self.ask(catalogue, self.store)
+        drawn = self.sketch(preview, first), self.draw(samples, first), self.draw(catalogue, self.store)
         await asyncio.gather(*helpers, *drawn)
 
     async def _close(self, beside: list[asyncio.Task]) -> None:
@@ -75,12 +78,21 @@ class Lab:
         return await asyncio.get_running_loop().run_in_executor(self.sketches, function, *arguments)
 
     async def draw(self, function: Callable[..., T], *arguments: Any) -> T:
-        """The result of a function that compiles now and then."""
+        """The result of a function that takes a tenth of a second, and more where it compiles."""
         return await asyncio.get_running_loop().run_in_executor(self.brushes, function, *arguments)
 
     async def ask(self, function: Callable[..., T], *arguments: Any) -> T:
         """The result of a function that may take a second; previews do not wait for it."""
         return await asyncio.get_running_loop().run_in_executor(self.desk, function, *arguments)
+
+    async def work_out(self, job: str, settings: TrainingSettings) -> Any:
+        """The result of a job of a second that a process does: here previews would wait for XLA's one thread."""
+        async with self.theorists.helper() as helper:
+            helper.say(job=job, settings=settings.model_dump())
+            name, data = [said async for said in helper.answers()][-1]
+        if name == "failed":
+            raise SettingError(data)
+        return data
 
     # Work -------------------------------------------------------------------------------------------------------------
 

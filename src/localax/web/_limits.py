@@ -37,6 +37,8 @@ which so many ``files`` are kept; the last two are in bytes."""
 AT_HOME = "what the lab takes; the command line has no such limit"
 RECORDS = 500
 """So many records are kept of a run that does not say how many."""
+PROBE = 10_000
+"""Samples that the loss is measured on: its error is then a line's width beside that of theory."""
 FRAMES = 20e6
 """Bytes that all frames of a run may take together; fewer records are kept of large fields."""
 
@@ -63,7 +65,7 @@ def lab_settings(given: Any) -> TrainingSettings:
     """The settings of a run as the page sends them, made complete; what is wrong or beyond the limits is refused."""
     if not isinstance(given, Mapping):
         raise setting_error("lab", "settings", given, "a table of settings")
-    settings = training_settings({**{f.name: f.default for f in fields(LabRun)}, **given})
+    settings = training_settings({**{f.name: f.default for f in fields(LabRun)}, "probe": PROBE, **given})
     plain_settings(LabRun, {f.name: getattr(settings, f.name) for f in fields(LabRun)})
     check_size(settings.stimulus)
     seeds, units = int(settings.seeds), _units(settings.network)  # pyright: ignore[reportArgumentType] (checked above)

@@ -8,20 +8,20 @@ import threading
 import webbrowser
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
 from .._errors import SettingError, setting_error
-from ._app import create_app
-from ._guard import Door
-from ._lab import Lab
+
+if TYPE_CHECKING:
+    from ._lab import Lab
 
 
 class _Server(uvicorn.Server):
     """Ends the streams of events when it is told to end: they would never end by themselves."""
 
-    def __init__(self, config: uvicorn.Config, lab: Lab):
+    def __init__(self, config: uvicorn.Config, lab: "Lab"):
         super().__init__(config)
         self.lab = lab
 
@@ -47,6 +47,10 @@ def serve(
     **host**, **port**: where; a token is asked for where other machines can reach it, and port 0 takes any that is
     free. **store**: the folder of results. **browser**: open the page. **tell**: called with the address.
     """
+    from ._app import create_app  # here: processes that the server starts import this room, and have no use for it
+    from ._guard import Door
+    from ._lab import Lab
+
     with _bound(host, port) as listening:
         door, lab = Door.at(host, listening.getsockname()[1]), Lab(store)
         config = uvicorn.Config(
@@ -63,10 +67,12 @@ create_app(lab, door), log_level="error", access_log=False, server_header=False,
 def _bound(host: str, port: int) -> socket.socket:
     try:
         family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-        found = socket.socket(family)
-        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        found.bind(address)
-        found.listen(128)
+        with contextlib.ExitStack() as unless_bound:
+            found = unless_bound.enter_context(socket.socket(family))
+            found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            found.bind(address)
+            found.listen(128)
+            unless_bound.pop_all()
         return found
     except (socket.gaierror, ValueError):  # the second: no name can be so long, or have such letters
         raise setting_error("lab", "--host", host, "a name or address of this machine") from None

@@ -14,7 +14,7 @@ from scipy import special
 
 from .._errors import SettingError
 from ..prediction import data_threshold
-from ..runner import TrainingSettings, task_of
+from ..runner import TrainingSettings, task_of, training_settings
 from ..spec import Number, settings_of
 from ..stimuli import AbstractMarginal, AbstractNormalMap, AbstractStimulus, Task
 from ..theory import amplifier, exact_growth_rates, flat_growth_rates, steady
@@ -64,7 +64,7 @@ def _preview(law: str) -> dict[str, Any]:
 def samples(settings: TrainingSettings) -> dict[str, Any]:
     """Samples of every class; asked apart from all else, as each new size of a ring is compiled."""
     task = _task(settings)
-    drawn = [packed(stimulus.sample(jax.random.key(0), SAMPLES)) for stimulus in task.stimuli]
+    drawn = [packed(stimulus.sample(jax.random.key(0), SAMPLES, instant=True)) for stimulus in task.stimuli]
     return {"shape": list(task.shape), "names": _names(settings.stimulus, len(drawn)), "samples": drawn}
 
 
@@ -157,7 +157,7 @@ def threshold(task: Task) -> dict[str, Any]:
         return {**nothing, "sentence": f"No threshold is known here: {_reason(error)}."}
     wave, rate = _fastest(rates)
     gives_way = rate > 0
-    said = f"wave {_wave_name(wave, rates.shape)} {'grows' if gives_way else 'decays'} at {abs(rate):.3g}"
+    said = f"{_wave_name(wave, rates.shape)} {'grows' if gives_way else 'decays'} at rate {abs(rate):.3g}"
     return {
         "side": "localized" if gives_way else "spread",
         "rate": listed(rate),
@@ -197,9 +197,15 @@ def _fastest(rates: np.ndarray) -> tuple[int, float]:
 
 
 def _wave_name(wave: int, shape: tuple[int, ...]) -> str:
-    """Cycles round the ring, or along the sides of the torus."""
-    cycles = [min(i, side - i) for i, side in zip(np.unravel_index(wave, shape), shape, strict=True)]
-    return ",".join(str(int(c)) for c in cycles)
+    """By cycles round the ring, or down and across the torus."""
+    cycles = [int(min(i, side - i)) for i, side in zip(np.unravel_index(wave, shape), shape, strict=True)]
+    return f"the wave of {' × '.join(map(str, cycles))} cycle{'' if cycles == [1] else 's'}"
+
+
+def work(request: Mapping[str, Any], tell: Any, inbox: Any) -> dict[str, Any]:
+    """What is asked apart, as it takes a second."""
+    del tell, inbox
+    return far_threshold(training_settings(request["settings"]))
 
 
 def far_threshold(settings: TrainingSettings) -> dict[str, Any]:
@@ -215,9 +221,14 @@ def _exact(task: Task) -> dict[str, Any]:
         return {"missing": f"Of the true flow no rate is known: {_reason(error)}."}
     wave, rate = _fastest(np.asarray(found.value))
     error = float(np.asarray(found.standard_error).ravel()[wave])
+    if not np.isfinite(error):
+        return {
+            "missing": "Of the true flow no rate is known: its pixels have nearly two values, and few samples decide."
+        }
     name = _wave_name(wave, np.shape(found.value))
     sure = "" if abs(rate) > 2 * error else ", too close to call"
-    said = f"In the true flow wave {name} {'grows' if rate > 0 else 'decays'} at {abs(rate):.3g}({error:.1g}){sure}."
+    grows = "grows" if rate > 0 else "decays"
+    said = f"In the true flow {name} {grows} at rate {abs(rate):.3g} ± {error:.1g}{sure}."
     return {"rate": listed(rate), "error": listed(error), "sentence": said}
 
 

@@ -147,4 +147,4 @@ def _local(task: Task) -> dict[str, tuple[str, np.ndarray]]:
         found = ascend_objective(task, pixel[None], iterations=100, tolerance=1e-4, method="sampled", samples=1000)
     except SettingError:  # not sign-symmetric
         return {"local": ("single pixel", pixel)}
-    return {"local": ("best field that begins at one pixel", found.final[0, 0])}
+    return {"local": ("best local field", found.final[0, 0])}

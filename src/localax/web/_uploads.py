@@ -96,7 +96,7 @@ def work(request: Mapping[str, Any], tell: Any, inbox: Any) -> dict[str, Any]:
     return {
         "summary": f"{found.verdict}: {found.reasons[0] if found.reasons else ''}",
         "facts": [list(fact) for fact in found.facts()],
-        "reasons": list(found.reasons),
+        "reasons": list(found.reasons[1:]),
         "notes": list(data.notes),
         "field": packed(found.field),
         "prediction": json.loads(found.to_json()),

@@ -16,7 +16,10 @@ from .._errors import SettingError
 from .._system import forget_programs, ignore_interrupts, mend_cache
 from ._numbers import json_line
 
-JOBS = {"train": "_live", "theory": "_theory", "predict": "_uploads", "keep": "_own", "reproduce": "_reports"}
+JOBS = {
+    "train": "_live", "theory": "_theory", "threshold": "_stimulus", "predict": "_uploads", "keep": "_own",
+    "reproduce": "_reports",
+}  # fmt: skip
 """The jobs, and the module of this room whose ``work`` does each."""
 
 Tell = Callable[[str, Any], None]

@@ -90,6 +90,7 @@ export class Bench {
     this.settings = { ...this.settings, ...changes };
     change({ settings: this.settings });
     this.heard(this.settings);
+    if (this.run?.over && Object.keys(changes).length) this.say("The settings are others now: press Start to train with them.");
   }
 
   /** The rate reaches a run that goes on; everything else waits for the next Start. */

@@ -37,7 +37,7 @@ export class CompareView {
     this.draw = oncePerFrame(() => this.drawNow());
   }
 
-  /** `pinned` runs and, last, the one that is on the bench. */
+  /** `pinned` runs and, last, the one that is in Train. */
   show(pinned, now) {
     for (const { run, hear } of this.runs) run.listeners.delete(hear);
     const all = now && !pinned.includes(now) ? [...pinned, now] : pinned;
@@ -70,7 +70,7 @@ export class CompareView {
       one.words,
       pinned
         ? el("button", { type: "button", onclick: () => this.unpin(run) }, `Unpin ${letter}`)
-        : el("p", { class: "caption" }, "On the bench now"),
+        : el("p", { class: "caption" }, "The run in Train"),
     );
   }
 

@@ -32,7 +32,7 @@ export function plain(value) {
   if (typeof value !== "number") return String(value);
   if (!Number.isFinite(value)) return value > 0 ? "infinite" : "minus infinite";
   const size = Math.abs(value);
-  if (size !== 0 && (size < 1e-3 || size >= 1e6)) return value.toExponential(2).replace("e+", "e");
+  if (size !== 0 && (size < 1e-3 || size >= 1e6)) return value.toExponential(2).replace(/\.?0*e\+?/, "e");
   return String(Number(value.toPrecision(4)));
 }
 

@@ -101,17 +101,18 @@ class Lab {
   open(preset) {
     this.bench.set(preset.settings);
     this.show("train");
-    announce(`${preset.title} is on the bench: press Start.`);
-    this.bench.say(`${preset.title} is on the bench: press Start.`);
+    const words = `The settings are those of “${preset.title}”: press Start.`;
+    announce(words);
+    this.bench.say(words);
     this.bench.buttons.start.focus();
   }
 
-  /** Puts data of one's own on the bench, with a batch and a rate that suit them. */
+  /** Puts data of one's own in the settings, with a batch and a rate that suit them. */
   use({ stimulus, batch, rate }) {
     const now = this.bench.settings;
     this.bench.set({ ...now, stimulus, batch: Math.min(now.batch, batch), rate: Math.min(now.rate, rate) });
     this.show("stimulus");
-    const words = `${ownName(stimulus.samples)} is on the bench: look at it, or press Start.`;
+    const words = `${ownName(stimulus.samples)} is the stimulus now: look at it, or press Start.`;
     announce(words);
     this.bench.say(words);
   }

@@ -11,8 +11,8 @@ export class ObjectiveView {
     this.plot = new Plot({
       title: "What a ReLU neuron maximises",
       heading: term("objective", "What a ReLU neuron maximises: J"),
-      xlabel: "r, variance of the short class over the long one's",
-      ylabel: "C, Geary's ratio",
+      xlabel: "variance ratio r",
+      ylabel: "Geary's ratio C",
       height: 250,
     });
     this.facts = factList({ geary: "C", ratio: "r", objective: "J" });

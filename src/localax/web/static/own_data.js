@@ -25,7 +25,7 @@ export function showOwnData(limits, use) {
   const chosen = el("p", { class: "caption" });
 
   const say = () => {
-    chosen.textContent = [...samples.files].map((file) => `${file.name}, ${plain(file.size / 1e6)} MB`).join("; ");
+    chosen.textContent = [...samples.files].map((file) => `${file.name}, ${sizeOf(file)}`).join("; ");
   };
 
   /** Sends the files to a path of the server, and does something with what comes of them. */
@@ -78,8 +78,11 @@ export function showOwnData(limits, use) {
       "p",
       {},
       "Would a network that learns from your data grow local receptive fields? Rows are samples and columns are ",
-      "pixels; images are cut into patches. Predict answers that for one neuron; Use as stimulus puts them on the ",
-      "bench, to look at and to train on. Files stay on the machine that serves this page.",
+      "pixels; images are cut into patches. ",
+      el("strong", {}, "Predict"),
+      " answers that for one neuron; ",
+      el("strong", {}, "Use as stimulus"),
+      " takes them to Stimulus and Train, to look at and to train on. Files stay on the machine that serves this page.",
     ),
     el(
       "form",
@@ -97,6 +100,8 @@ export function showOwnData(limits, use) {
     result,
   );
 }
+
+const sizeOf = ({ size }) => (size < 1e6 ? `${plain(Math.ceil(size / 1e3))} kB` : `${plain(size / 1e6)} MB`);
 
 function wrong(files, limits) {
   if (!files.length) return "Choose a file of samples first: npy, npz, csv, mat, h5 or images.";

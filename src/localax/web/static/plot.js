@@ -58,7 +58,7 @@ export class Plot {
       logy,
     );
     this.picture.replaceChildren(
-      ...this.axes(width, height),
+      ...(lines.length ? this.axes(width, height) : []), // of nothing there is no scale
       ...lines.map((line) => this.line(line)),
       ...this.marks(data.marks ?? [], height),
     );

@@ -38,8 +38,8 @@ function card(preset, open) {
       : el("p", { class: "caption" }, preset.chapter === "lab" ? "" : "Not judged here yet: run it in Report."),
     el(
       "button",
-      { type: "button", onclick: () => open(preset), "aria-label": `Take to the bench: ${preset.title}` },
-      "Take to the bench",
+      { type: "button", onclick: () => open(preset), "aria-label": `Open in Train: ${preset.title}` },
+      "Open in Train",
     ),
   );
 }

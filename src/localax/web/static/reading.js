@@ -18,7 +18,8 @@ export function readingView() {
   return {
     node,
     show(run) {
-      for (const name of Object.keys(parts)) cells[name].textContent = run.reading?.[name] || "–";
+      const none = run.ended || run.lost ? "–" : "comes in a moment";
+      for (const name of Object.keys(parts)) cells[name].textContent = run.reading?.[name] || none;
     },
   };
 }

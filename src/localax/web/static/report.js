@@ -28,7 +28,8 @@ export class ReportView {
       byId("report-view").replaceChildren(el("p", { class: "problem", role: "alert" }, error.message));
       return;
     }
-    byId("report-view").replaceChildren(this.filters(), this.list);
+    const words = "What was claimed, what was measured, and the verdict of a rule stated before. Open a line to see them.";
+    byId("report-view").replaceChildren(el("p", { class: "caption" }, words), this.filters(), this.list);
     this.show();
   }
 

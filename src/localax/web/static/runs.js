@@ -28,6 +28,7 @@ export class Run {
     this.landscape = null;
     this.reading = null;
     this.lost = false;
+    this.ended = false; // theory beside it too
     this.listeners = new Set();
     this.source = watch(
       `/api/runs/${state.id}/events`,
@@ -37,7 +38,10 @@ export class Run {
         theory: (theory) => this.addTheory(theory),
         landscape: (landscape) => this.tell("landscape", landscape),
         reading: (reading) => this.tell("reading", reading),
-        end: (now) => this.tell("state", now),
+        end: (now) => {
+          this.ended = true;
+          this.tell("state", now);
+        },
       },
       () => this.tell("lost", true),
     );
@@ -147,6 +151,7 @@ export function statusWords(run, step) {
   if (run.lost)
     return "The server has forgotten this run. Press Start to make it again: the same settings give the same bits.";
   const { status, steps, place, message } = run.state;
+  if (status === "queued" && !place) return "It begins.";
   const where = status === "queued" ? `, ${place} in line` : ` at step ${step} of ${steps}`;
   return `${WORDS[status] ?? status}${where}.${message ? ` ${message}` : ""}`;
 }

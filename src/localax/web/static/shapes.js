@@ -11,12 +11,12 @@ const HEAD = 16;
 
 /**
  * Shapes of fields side by side. `fields`: {name, values, tone, chosen, others: [{name, values, tone, dash}]};
- * `shape`: of the pixels.
+ * `shape`: of the pixels; `columns`: how many side by side, else as many as come out largest.
  */
-export function drawFields(fields, shape, width, height) {
+export function drawFields(fields, shape, width, height, columns = undefined) {
   const plane = shape.length === 2;
   const boxes = plane ? [...fields, ...theoryOf(fields)] : fields;
-  const grid = arrange(boxes.length, width, height, plane ? shape[1] / shape[0] : 2.2);
+  const grid = arrange(boxes.length, width, height, plane ? shape[1] / shape[0] : 2.2, columns);
   return boxes.flatMap((field, i) => {
     const box = {
       x: (i % grid.columns) * grid.width,
@@ -35,9 +35,9 @@ function theoryOf(fields) {
 }
 
 /** The columns at which boxes of about this aspect come out largest. */
-function arrange(count, width, height, aspect) {
+function arrange(count, width, height, aspect, wanted) {
   let best = null;
-  for (let columns = 1; columns <= count; columns += 1) {
+  for (let columns = wanted ?? 1; columns <= (wanted ?? count); columns += 1) {
     const size = { columns, width: width / columns, height: height / Math.ceil(count / columns) };
     const fit = Math.min(size.width, size.height * aspect);
     if (!best || fit > best.fit) best = { ...size, fit };

@@ -103,10 +103,14 @@ export class StimulusView {
     const { names, samples, shape } = this.drawn;
     const drawn = samples.map((one) => rows(one, shape.length));
     const count = Math.min(...drawn.map((list) => list.length), 3);
-    const fields = Array.from({ length: count }, (_, i) =>
-      drawn.map((list, c) => ({ name: names[c], values: list[i], ...style(c) })),
-    ).flat();
-    paint(this.samples, (width, height) => drawFields(fields, shape, width, height));
+    const one = (c, i) => ({ name: names[c], values: drawn[c][i], ...style(c) });
+    const [classes, each] = [drawn, Array.from({ length: count })].map((list) => [...list.keys()]);
+    const plane = shape.length === 2; // tiles: a row for each class; lines: a column
+    const fields = plane
+      ? classes.flatMap((c) => each.map((i) => one(c, i)))
+      : each.flatMap((i) => classes.map((c) => one(c, i)));
+    const columns = plane ? count : classes.length;
+    paint(this.samples, (width, height) => drawFields(fields, shape, width, height, columns));
   }
 
   drawMarginal(classes) {

@@ -27,7 +27,7 @@ export class TakeAwayView {
     );
   }
 
-  /** For the run on the bench, or for the settings where nothing was started. */
+  /** For the run in Train, or for the settings where nothing was started. */
   async show(run, settings) {
     this.problem.textContent = "";
     this.link.put(location.href);

@@ -20,6 +20,7 @@ export class TrainView {
       "aria-describedby": "field-words",
     });
     this.words = el("p", { id: "field-words", class: "caption" });
+    this.welcome = welcome();
     this.flows = el("ul", { class: "legend" });
     this.time = el("output", { for: "replay" });
     this.replay = el("input", {
@@ -39,6 +40,12 @@ export class TrainView {
       },
     });
     this.pin = el("button", { type: "button", disabled: true, onclick: () => pin(this.run) }, "Pin this run");
+    this.orders = el(
+      "div",
+      {},
+      el("div", { class: "replay" }, el("label", { for: "replay" }, "Replay"), this.replay, this.time),
+      el("div", { class: "replay" }, el("label", { for: "follow" }, "Follow"), this.follow, this.pin),
+    );
     this.plots = {
       loss: new Plot({ title: "Loss", heading: term("loss", "Loss"), xlabel: "time = steps × rate", ylabel: "loss" }),
       ipr: new Plot({ title: "IPR", heading: term("ipr", "IPR"), xlabel: "time = steps × rate", ylabel: "IPR" }),
@@ -58,10 +65,10 @@ export class TrainView {
       { class: "chart" },
       el("h2", {}, term("receptive_field", "Receptive field")),
       this.flows,
+      this.welcome,
       this.canvas,
       this.words,
-      el("div", { class: "replay" }, el("label", { for: "replay" }, "Replay"), this.replay, this.time),
-      el("div", { class: "replay" }, el("label", { for: "follow" }, "Follow"), this.follow, this.pin),
+      this.orders,
     );
     byId("train-view").append(
       el(
@@ -87,7 +94,7 @@ export class TrainView {
 
   heard(what) {
     if (what === "state") this.offerFields();
-    if (what === "reading") this.reading.show(this.run);
+    if (what !== "frames") this.reading.show(this.run);
     if (what === "theories") this.tellNotes();
     this.draw();
   }
@@ -116,6 +123,8 @@ export class TrainView {
   }
 
   drawNow() {
+    this.welcome.hidden = Boolean(this.run);
+    for (const node of [this.canvas, this.orders]) node.hidden = !this.run;
     if (!this.run) return this.drawNothing();
     this.replay.disabled = this.run.frames.length < 2;
     this.replay.max = Math.max(0, this.run.frames.length - 1);
@@ -131,9 +140,7 @@ export class TrainView {
   }
 
   drawNothing() {
-    this.words.textContent = this.run
-      ? "The first frame comes in a moment."
-      : "Press Start: the field forms here, with what theory says beside it.";
+    this.words.textContent = this.run ? "The first frame comes in a moment." : "";
     paint(this.canvas, () => []);
     for (const plot of Object.values(this.plots)) plot.draw({ lines: [] });
   }
@@ -143,17 +150,18 @@ export class TrainView {
     paint(this.canvas, (width, height) => drawFields(fields, this.run.state.shape, width, height));
     const i = this.followed;
     const [ipr, top] = [frame.ipr[i] * pixels(this.run), largest(frame.fields[i])].map(plain);
-    const told = [`peak at pixel ${frame.peak[i]}`, `N × IPR ${ipr}`, `largest weight ${top}`];
+    const told = [`peak at ${placeOf(frame.peak[i], this.run.state.shape)}`, `N × IPR ${ipr}`, `largest weight ${top}`];
     this.words.textContent = `${nameOf(this.run, i)}: ${told.join(", ")}.`;
     showFlows(this.flows, this.run);
   }
 
   drawPlots(frame) {
+    const end = this.run.state.status === "diverged" ? this.run.frames.at(-1).time : null;
     for (const [name, plot] of Object.entries(this.plots)) {
       const lines = curvesOf(this.run, name, this.followed);
       plot.draw({
         lines,
-        xrange: [0, Math.max(duration(this.run), ...lines.map((line) => line.x.at(-1) ?? 0))],
+        xrange: [0, end ?? Math.max(duration(this.run), ...lines.map((line) => line.x.at(-1) ?? 0))],
         marks: this.at < this.run.frames.length - 1 ? [{ x: frame.time, name: "shown" }] : [],
         words: `${name} is ${plain(frame[name]?.[this.followed])} at time ${plain(frame.time)}.`,
       });
@@ -164,6 +172,32 @@ export class TrainView {
     const said = this.run.theories.map((theory) => `${theory.title}: ${theory.missing ?? theory.note ?? ""}`);
     this.notes.replaceChildren(...said.map((line) => el("li", {}, line)));
   }
+}
+
+const placeOf = (pixel, [, width]) =>
+  width ? `row ${Math.floor(pixel / width)}, column ${pixel % width}` : `pixel ${pixel}`;
+
+/** What a person sees who comes for the first time. */
+function welcome() {
+  const step = (name, words) => el("li", {}, el("strong", {}, name), words);
+  return el(
+    "div",
+    { class: "welcome" },
+    el(
+      "p",
+      {},
+      "A network learns to tell two kinds of pictures apart: in one, pixels are alike over a short distance, in the ",
+      "other over a long one. Does a neuron end up looking at a few neighbouring pixels, or at all of them?",
+    ),
+    el(
+      "ul",
+      {},
+      step("Start", " trains with the settings beside. Weights of each neuron are drawn here as they form; theory is dashed."),
+      step("Stimulus", " shows the two kinds of pictures, and what theory says before anything is trained."),
+      step("Presets", " have the settings of each figure of the paper; Own data takes a file of yours."),
+    ),
+    el("p", { class: "caption" }, "Words with dots under them say what they mean, by pointer or by Tab."),
+  );
 }
 
 function showFlows(list, run) {
