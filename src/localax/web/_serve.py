@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import errno
+import logging
 import socket
 import threading
 import webbrowser
@@ -51,6 +52,8 @@ def serve(
     from ._guard import Door
     from ._lab import Lab
 
+    # What is wrong with an upload is told to whoever sent it; its parser would tell the terminal too.
+    logging.getLogger("python_multipart").addHandler(logging.NullHandler())
     with _bound(host, port) as listening:
         door, lab = Door.at(host, listening.getsockname()[1]), Lab(store)
         config = uvicorn.Config(
