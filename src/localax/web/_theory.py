@@ -78,7 +78,7 @@ TITLES = {
     "window_flow": "Flow through localization",
 }
 NOTES = {
-    "effective_flow": "Holds until single pixels decide; beyond, it shows the trend.",
+    "effective_flow": "Holds until single pixels decide; beyond, it shows the trend, and its loss is its own estimate.",
     "exact_flow": "Gradient flow on the population loss: training follows it up to the noise of its batches.",
     "window_flow": "Windows of pixels treated exactly: holds through localization.",
 }
