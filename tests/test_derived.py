@@ -28,6 +28,7 @@ from localax.stimuli import (
     Laplace,
     Quantile,
     RadialStudentT,
+    RandomScale,
     Shell,
     SinglePulse,
     Task,
@@ -332,3 +333,16 @@ def test_localized_fields_on_pieces():
     found = localized_attractor(task, 2)
     s0, s1 = (s.covariance_matrix() for s in task.stimuli)
     np.testing.assert_allclose((s0 + s1) @ found.field, s1[2], atol=1e-12)
+
+
+@pytest.mark.parametrize("scale", [1.0, -2.0])
+def test_odd_moments_of_a_random_scale_see_where_the_mean_is_crossed(scale):
+    """Against a sum over factors so dense that the kink is worth 1e-9."""
+    z = np.linspace(-10, 10, 200_001)
+    weights, factors = np.exp(-(z**2) / 2) / np.exp(-(z**2) / 2).sum(), np.exp(0.4 * z - 0.16)
+    law = RandomScale(Affine(SinglePulse(3, 1, 1, (0, 1), False), scale, -0.2), 0.4).marginal
+    values = scale * np.array([0, 0, 1.0]) - 0.2
+    for order in (1, 3):
+        each = [weights @ np.abs(factors * value - law.mean()) ** order for value in values]
+        wanted = np.mean(each) / law.variance() ** (order / 2)
+        assert law.standard_moment(order) == pytest.approx(wanted, rel=1e-7)

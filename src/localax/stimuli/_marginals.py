@@ -270,9 +270,23 @@ class LognormalMixture(AbstractMarginal):
         return central / self.variance() ** 2 - 3
 
     def standard_moment(self, order: int) -> float:
-        if self.law.mean() != 0:
+        if self.law.mean() == 0:
+            return self.factor_moment(order) * self.law.standard_moment(order)
+        if order % 2 == 0 or self.spread == 0:
             return super().standard_moment(order)
-        return self.factor_moment(order) * self.law.standard_moment(order)
+        return self._odd_moment(order) / self.variance() ** (order / 2)
+
+    def _odd_moment(self, order: int) -> float:
+        """E|X - mean|^k, k odd, in closed form for each value of the law: nodes do not see the mean crossed."""
+        (values, weights), mean, total = self.law.nodes(), self.mean(), 0.0
+        alike = values * mean > 0
+        crossed = np.log(np.where(alike, mean, 1.0) / np.where(alike, values, 1.0)) / self.spread + self.spread
+        for j in range(order + 1):
+            part = scipy.special.ndtr(crossed - j * self.spread)
+            below = np.where(alike, np.where(values > 0, part, 1 - part), mean > 0)
+            power = self.factor_moment(j) * values**j * (-mean) ** (order - j)
+            total += math.comb(order, j) * float(weights @ (power * (1 - 2 * below)))
+        return total
 
     @property
     def is_gaussian(self) -> bool:
