@@ -123,7 +123,7 @@ def _told_of(record: Figure) -> Iterator[None]:
             yield
     except SettingError:
         raise
-    except (ValueError, TypeError, ArithmeticError) as error:
+    except (ValueError, ArithmeticError) as error:
         raise SettingError(f"the figure {record.title!r} cannot be drawn: {one_line(str(error))}") from error
     for one in beside:
         warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)

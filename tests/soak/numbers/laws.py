@@ -74,9 +74,8 @@ def marginal(law: Law) -> float:
         apart(one.excess_kurtosis(), sizes[4] - 3, 10 * allowed + SIGMAS * noise[4] * 4 / math.sqrt(n)),
         apart(one.standard_moment(6), sizes[6], 100 * allowed + SIGMAS * noise[6] * 6 / math.sqrt(n)),
     ]
-    if (
-        law.listed or abs(mean) < 1e-9
-    ):  # the nodes of a random scale do not see a kink beside 0; tests/test_derived.py does
+    # The nodes of a random scale do not see a kink beside 0; tests/test_derived.py does.
+    if law.listed or abs(mean) < 1e-9:
         found.append(apart(one.standard_moment(1), sizes[1], allowed + SIGMAS * noise[1] / math.sqrt(n)))
     if law.listed:
         atoms = np.unique(np.round(x, 6))
