@@ -12,7 +12,7 @@ PIP := $(PYTHON) -m pip --python $(BIN)/python install --quiet
 PROGRAMS := chromium munged slurmctld slurmd
 PACKAGES := chromium munge slurm-wlm
 
-.PHONY: reproduce test lab notebook system soak versions check format docs findings calibration pins clean
+.PHONY: reproduce test quick lab notebook system soak versions check format docs findings calibration pins clean
 
 reproduce: .venv/.have-run
 	$(BIN)/localax reproduce
@@ -21,6 +21,10 @@ reproduce: .venv/.have-run
 test: .venv/.have-test
 	-$(BIN)/localax reproduce all --store .quick/store --out .quick/report
 	$(BIN)/python -m pytest -n 2 --dist worksteal -rs
+
+# What takes no more than a second or two each.
+quick: .venv/.have-test
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m 'not slow'
 
 lab: .venv/.have-lab
 	$(BIN)/localax lab
