@@ -17,6 +17,8 @@ EXACT = 1e-9
 """Float64 sums over at most 10^5 states, and quadrature of Genz's error where the truth is one."""
 GENZ = 1e-4
 DRAWS = 20_000
+NEAR = 1e-4
+"""A sample in float32 is this near to its state, and states are farther from each other."""
 
 
 def _tolerance(law: Law) -> float:
@@ -100,15 +102,12 @@ def samples(law: Law) -> float:
 
 def _frequencies(x: np.ndarray, law: truth.States) -> float:
     """The binomial chance of a count as far off, as a normal deviate over six."""
-    chances: dict[tuple, float] = {}
-    for key, p in zip(map(tuple, np.round(law[0], 3)), law[1], strict=True):
-        chances[key] = chances.get(key, 0.0) + float(p)
-    kinds, counts = np.unique(np.round(x, 3), axis=0, return_counts=True)
-    seen = dict(zip(map(tuple, kinds), counts, strict=True))
-    if not set(seen) <= set(chances):
+    kinds, which = np.unique(np.round(law[0], 6), axis=0, return_inverse=True)
+    p = np.bincount(which.ravel(), law[1])
+    apart_by, nearest = scipy.spatial.cKDTree(kinds).query(x)
+    if np.max(apart_by) > NEAR:
         return math.inf
-    p = np.array(list(chances.values()))
-    count = np.array([seen.get(key, 0) for key in chances])
+    count = np.bincount(nearest, minlength=len(kinds))
     rare = np.minimum(scipy.stats.binom.cdf(count, len(x), p), scipy.stats.binom.sf(count - 1, len(x), p))
     return float(np.max(-scipy.stats.norm.ppf(np.minimum(2 * rare, 1) / 2)) / SIGMAS)
 
