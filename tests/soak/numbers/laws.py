@@ -147,7 +147,8 @@ def objectives(law: Law) -> float:
         try:
             found = lx.theory.objective(task, w)
         except SettingError as refusal:
-            assert "no exact form is known" in str(refusal)
+            if "no exact form is known" not in str(refusal):
+                raise
             continue
         truths = 2 * drive / math.sqrt(power), 0.5 - drive**2 / power, drive / power
         errors += [apart(f, t, EXACT) for f, t in zip((found.value, found.loss, found.height), truths, strict=True)]
