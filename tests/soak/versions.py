@@ -20,11 +20,17 @@ QUICK = ("-m", "not slow", "-q")
 def environment(python: str, resolution: str, folder: Path) -> bool:
     """Make a **folder** with this Python and the package with all that its tests need; False without such a Python."""
     make = [UV, "venv", "--quiet", "--clear", "--no-python-downloads", "--python", python, folder]
-    if subprocess.run(make, check=False).returncode:
+    if subprocess.run(make, check=False, env={**os.environ, "PATH": _path()}).returncode:
         return False
     install = [UV, "pip", "install", "--quiet", "--python", folder / "bin" / "python", "--resolution", resolution]
     subprocess.run([*install, "--refresh-package", "localax", f"{TOP}[test]"], check=True)
     return True
+
+
+def _path() -> str:
+    """The path with every Python of pyenv on it, which itself shows one at a time."""
+    root = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
+    return os.pathsep.join([os.environ["PATH"], *map(str, sorted(root.glob("versions/*/bin")))])
 
 
 def quick_tests(folder: Path, words: tuple[str, ...]) -> int:
