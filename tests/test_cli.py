@@ -279,6 +279,10 @@ def test_stored_runs_can_be_shown_loaded_and_removed(tmp_path):
     assert "no run called" in said(localax("runs", "show", "0" * 16, folder=tmp_path))
     for action in ("show", "rm"):  # nothing is done with one before all are known
         assert "no run called" in said(localax("runs", action, name, "0" * 16, folder=tmp_path))
+    (fields,) = (tmp_path / "localax-results" / name).glob("*.npz")
+    data = fields.read_bytes()
+    fields.write_bytes(data[:1000] + bytes([data[1000] ^ 1]) + data[1001:])
+    assert "altered since it was saved" in said(localax("runs", "show", name, folder=tmp_path))
     assert f"removed {name}" in localax("runs", "rm", name, folder=tmp_path).stdout
     assert "no runs stored" in localax("runs", folder=tmp_path).stdout
 

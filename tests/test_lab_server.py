@@ -7,6 +7,7 @@ import pytest
 from lab import events
 from localax import experiments, runner
 from localax.store import Store
+from localax.web._crew import Crew
 from localax.web._events import Events
 from localax.web._jobs import Job
 from localax.web._lab import Lab
@@ -84,6 +85,44 @@ def test_twenty_clients_of_two_runs_each_get_every_frame_in_order():
     heard, left = asyncio.run(life())
     assert heard == [list(range(frames))] * clients
     assert left == [0, 0]
+
+
+@pytest.mark.parametrize("where", ["request", "hear", "finish"])
+def test_a_mistake_of_ours_ends_what_is_watched(where, monkeypatch, capsys):
+    """Whoever watches is told that there will be no more, and the terminal where it was."""
+
+    class Mute:
+        """A process that is done with whatever it is asked."""
+
+        def say(self, **message):
+            pass
+
+        async def answers(self):
+            yield "done", None
+
+        def kill(self):
+            pass
+
+    async def life():
+        async def hire():
+            return Mute()
+
+        monkeypatch.setattr("localax.web._crew.Helper.hire", hire)
+        job = Job({}, Crew(1))
+        monkeypatch.setattr(job, where, lambda *_: {}["a key that is not there"])
+        job.task = asyncio.create_task(job.perform())
+        told = [part async for part in job.events.follow()]
+        await asyncio.wait([job.task])
+        return job.status, told[-1], job.task.exception()
+
+    status, last, error = asyncio.run(life())
+    assert b"event: end" in last
+    if where == "finish":  # the work itself was done
+        assert (status, type(error)) == ("done", KeyError)
+    else:
+        assert (status, error) == ("failed", None)
+        assert b"a mistake of ours" in last
+        assert "KeyError in test_lab_server.py" in capsys.readouterr().err
 
 
 def test_what_the_lab_keeps_is_bounded_after_many_runs(lab_store):

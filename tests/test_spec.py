@@ -2,6 +2,7 @@
 
 import functools
 import re
+from pathlib import Path
 from typing import Annotated
 
 import equinox as eqx
@@ -213,10 +214,22 @@ def test_typed_words():
 
 def test_a_file_that_is_no_toml_is_named(tmp_path):
     endless = (b"steps = " + b"9" * 5000, b"steps = " + b"[" * 3000)
-    for i, data in enumerate((b"steps = = 3", b"\xff\xfe", *endless)):
+    for i, data in enumerate((b"steps = = 3", *endless)):
         (tmp_path / f"{i}.toml").write_bytes(data)
         with pytest.raises(SettingError, match=rf"{i}\.toml is no TOML"):
             read_toml(tmp_path / f"{i}.toml")
+
+
+def test_a_file_that_is_no_text_or_never_ends_is_named(tmp_path):
+    (tmp_path / "a.toml").write_bytes(b"a = 1\xff")
+    with pytest.raises(SettingError, match=r"a\.toml must be text in UTF-8, and is not from byte 5 on"):
+        read_toml(tmp_path / "a.toml")
+    with (tmp_path / "a.toml").open("wb") as file:
+        file.truncate(2**34)
+    for endless in (tmp_path / "a.toml", Path("/dev/zero")):
+        if endless.exists():
+            with pytest.raises(SettingError, match=rf"{endless} must hold at most 16 MB of text"):
+                read_toml(endless)
 
 
 def test_a_complaint_is_one_line_whatever_was_given():

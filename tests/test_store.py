@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import os
 import subprocess
 import sys
@@ -324,6 +325,9 @@ def test_old_runs_are_found_by_age(store: Store) -> None:
     assert store.older(1) == []
     damage(store, name, '{"created": "2020-01-01T00:00:00.000+00:00"}')
     assert [run.name for run in store.older(1)] == [name]
+    for days in (-1, math.inf, math.nan):
+        with pytest.raises(SettingError, match="days must be from 0 to 100,000"):
+            store.older(days)
 
 
 # Many writers -----------------------------------------------------------------------------------------------

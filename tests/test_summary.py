@@ -42,9 +42,10 @@ def test_a_summary_comes_back_from_its_file(tmp_path):
     assert found["date"] == "2026-01-01"
     (claim,) = found["experiments"][0]["claims"]
     assert claim["measured"] == [{"name": "share", "value": None, "standard_error": 0.1, "unit": ""}]
-    (tmp_path / "other.json").write_text('{"experiments": [{}]}')
-    with pytest.raises(SettingError, match="is no summary"):
-        read_summary(tmp_path / "other.json")
+    for other in ('{"experiments": [{}]}', "[" * 100_000):
+        (tmp_path / "other.json").write_text(other)
+        with pytest.raises(SettingError, match="is no summary"):
+            read_summary(tmp_path / "other.json")
 
 
 @pytest.mark.parametrize(

@@ -68,6 +68,21 @@ def _text_key(key: Any, where: str) -> str:
 
 # Files ------------------------------------------------------------------------------------------------------
 
+LONGEST_TEXT = 2**24
+"""Bytes of settings or of a summary; some devices never end."""
+
+
+def read_text(path: StrPath) -> str:
+    """The text of a file that somebody writes by hand or reads with their eyes, or comes out of a pipe."""
+    with Path(path).open("rb") as file:
+        data = file.read(LONGEST_TEXT + 1)
+    if len(data) > LONGEST_TEXT:
+        raise SettingError(f"{path} must hold at most {LONGEST_TEXT // 2**20} MB of text, and has more")
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise SettingError(f"{path} must be text in UTF-8, and is not from byte {error.start} on") from error
+
 
 def write_atomically(path: StrPath, data: bytes) -> Path:
     """Write a file so that at every moment, even in a power cut, its name means the old bytes or the new."""

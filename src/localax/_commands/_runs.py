@@ -24,7 +24,7 @@ def runs(
     out: Annotated[Path | None, typer.Option("--out", help="load: a file to write: .npz, .nc or .csv.")] = None,
     kind: Annotated[str | None, typer.Option(help="list, rm: only of this kind, e.g. train or sweep.")] = None,
     match: Annotated[str | None, typer.Option(help="list, rm: only those whose title has this in it.")] = None,
-    days: Annotated[float | None, typer.Option(min=0, help="prune: all that is older than this, too.")] = None,
+    days: Annotated[float | None, typer.Option(help="prune: all that is older than this, too.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="prune: only say what would go.")] = False,
     store: Folder = None,
     as_json: Json = False,
@@ -92,11 +92,12 @@ def _show(store: Any, name: str, as_json: bool) -> None:
     if as_json:
         print(json.dumps(dataclasses.asdict(run), indent=1))
         return
+    fields = store.load(run.name) if "trajectory.npz" in run.files else None  # which is refused if it is damaged
     print(f"{run.name}  {run.kind}: {run.title}")
     print(f"made {run.created}, {run.size / 2**20:.1f} MB in {store.root / run.name}")
     print(json.dumps(run.identity, indent=1))
-    if "trajectory.npz" in run.files:
-        report_run(store.load(run.name), store, run.name, loaded=True, as_json=False)
+    if fields is not None:
+        report_run(fields, store, run.name, loaded=True, as_json=False)
 
 
 def _load(store: Any, name: str, out: Path | None) -> None:

@@ -4,10 +4,9 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
-from .._disk import StrPath, write_atomically
+from .._disk import StrPath, read_text, write_atomically
 from .._errors import SettingError
 from ._outcome import Outcome
 
@@ -48,10 +47,11 @@ def write_summary(path: StrPath, found: Mapping[str, Any]) -> None:
 
 def read_summary(path: StrPath) -> dict[str, Any]:
     """The summary in the file **path**."""
+    text = read_text(path)
     try:
-        found = json.loads(Path(path).read_text())
+        found = json.loads(text)
         dict(_claims(found))
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise SettingError(f"{path}: is no summary that --summary wrote ({type(error).__name__})") from error
     return found
 

@@ -5,13 +5,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from .._disk import read_text
 from .._errors import SettingError, short
 
 
 def read_toml(file: Path) -> dict[str, Any]:
     """The tables of a settings ``file`` in TOML."""
+    text = read_text(file)
     try:
-        return tomllib.loads(file.read_text())
+        return tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # also numbers of 5,000 digits, and lists in lists in lists
         raise SettingError(f"{file} is no TOML: {error}") from error
 

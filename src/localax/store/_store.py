@@ -42,6 +42,8 @@ _TRIES = 5
 _TOKEN = re.compile(r"[0-9a-f]{8}")
 """What a writer puts into the names of its files, and whoever draws one of them into that of the picture."""
 _DAMAGED, _REMOVED = ".damaged", ".removed"
+CENTURIES = 100_000
+"""Days: as long ago as anybody may ask for."""
 
 
 @dataclass(frozen=True)
@@ -218,6 +220,8 @@ class Store:
 
     def older(self, days: float | int) -> Runs:
         """Results made longer ago than so many **days**."""
+        if not 0 <= days <= CENTURIES:
+            raise setting_error("runs", "days", days, f"from 0 to {CENTURIES:,}")
         limit = (datetime.datetime.now(datetime.UTC) - datetime.timedelta(days=days)).isoformat(timespec="milliseconds")
         return Runs(run for run in self.runs() if run.created < limit)
 

@@ -6,11 +6,8 @@ other machines, a token that stands in the address it prints is asked for too, o
 """
 
 import secrets
-import sys
-import traceback
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
-from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
@@ -20,6 +17,7 @@ from starlette.responses import JSONResponse, RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ._limits import LIMITS
+from ._mistakes import SORRY, tell_where
 
 UPLOADS = ("/api/predict", "/api/data")
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -93,9 +91,9 @@ class Guard:
         except ClientDisconnect:
             return
         except Exception as error:
-            _tell_where(error)
+            tell_where(error)
             if not begun:
-                answer = JSONResponse({"error": "a mistake of ours, sorry; the lab's terminal says where"}, 500)
+                answer = JSONResponse({"error": SORRY}, 500)
                 await answer(scope, receive, send)
 
     def _check_names(self, scope: Scope, headers: Headers) -> None:
@@ -131,13 +129,6 @@ class Guard:
             kept = None
         if kept is None or not self._is_token(kept.value):
             raise Refused(403, "open the whole address that `localax lab` has printed, with its token")
-
-
-def _tell_where(error: Exception) -> None:
-    """The place of a mistake of ours, on the error stream; not its words, which may hold a path or what was sent."""
-    place = traceback.extract_tb(error.__traceback__)[-1]
-    where = f"{Path(place.filename).name}, line {place.lineno}"
-    sys.stderr.write(f"localax: lab: a mistake of ours: {type(error).__name__} in {where}\n")
 
 
 def _name(host: str) -> str:

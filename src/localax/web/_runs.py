@@ -12,6 +12,7 @@ from ..spec import plain_settings
 from ._crew import Crew
 from ._export import Stretches, named
 from ._limits import LabRun
+from ._mistakes import SORRY, tell_where
 from ._work import AbstractWork, NotNow
 
 WORDS = {"pause": ("running",), "resume": ("paused",), "rate": ("running", "paused"), "stop": ()}
@@ -114,6 +115,9 @@ class Run(AbstractWork):
                     self._hear_theory(name, data)
         except (asyncio.CancelledError, OSError) as error:
             self._hear_theory("failed", f"theory was given up {error}".strip())
+        except Exception as error:
+            tell_where(error)
+            self._hear_theory("failed", SORRY)
 
     def _hear_theory(self, name: str, data: Any) -> None:
         if name == "reading":

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from .._errors import SettingError
 from ._crew import Crew, Helper
 from ._events import Events
+from ._mistakes import SORRY, tell_where
 
 OVER = ("done", "stopped", "diverged", "failed")
 """What a piece of work is when nothing more will come of it."""
@@ -80,10 +81,15 @@ class AbstractWork(abc.ABC):
             self.change("stopped", self.message)
         except OSError as error:
             self.change("failed", f"no process could be started: {error}")
+        except Exception as error:  # else whoever watches would wait for ever
+            tell_where(error)
+            self.change("failed", SORRY)
         finally:
             self.helper = None
-        await self.finish()
-        self.events.tell("end", self.state(), last=True)
+        try:
+            await self.finish()
+        finally:
+            self.events.tell("end", self.state(), last=True)
 
     async def finish(self) -> None:  # noqa: B027 (most work is over when its process says so)
         """Wait for what goes on beside the work."""

@@ -145,7 +145,7 @@ class Idle(Helper):
     """A process that is none."""
 
     def __init__(self) -> None:
-        self.process = mock.Mock()
+        super().__init__(mock.Mock())
 
     @classmethod
     async def hire(cls) -> "Idle":

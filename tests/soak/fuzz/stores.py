@@ -77,7 +77,7 @@ def made_up(folder: Path, change: Any, signed: bool) -> None:
             record = {**record, "name": identity_hash(record["identity"])}
     text = json.dumps(record, default=str)
     target = folder.with_name(record["name"]) if signed and isinstance(record, dict) and _is_name(record) else folder
-    if (folder / "run.json").is_dir():  # it was harmed before
+    if (folder / "run.json").is_dir() or (folder / "run.json").is_symlink():  # it was harmed before
         return
     (folder / "run.json").write_text(text)
     if target != folder and not target.exists():
