@@ -583,6 +583,9 @@ def spoil_sizes(folder):
     with h5py.File(folder / "chunk.h5", "w") as file:
         file.create_dataset("a", (1024, 2**20), "f4", chunks=(1024, 2**20))
     scipy.io.savemat(folder / "sparse.mat", {"a": scipy.sparse.eye(20).tocsc()})
+    scipy.io.savemat(folder / "tag.mat", {"a": GOOD})
+    data = (folder / "tag.mat").read_bytes()  # scipy looks the kind of its numbers up in a table
+    (folder / "tag.mat").write_bytes(data[:176] + struct.pack("<L", 0x4009) + data[180:])
     parts = struct.pack("<LLLL LLll HHL LL", 6, 8, 6, 0, 5, 8, 2**16, 2**16, 1, 1, 0x61, 1, 0)
     head = b"MATLAB 5.0 MAT-file".ljust(124) + struct.pack("<HH", 0x100, 0x4D49)
     (folder / "large.mat").write_bytes(head + struct.pack("<LL", 14, len(parts)) + parts)
@@ -593,7 +596,7 @@ ALONE = (
     "none.npy", "nan.npy", "inf.npy", "complex.npy", "objects.npy", "objects.npz", "code.pkl", "code.npy", "texts.h5",
     "cut.npy", "cut.npz", "cut.h5", "cut.mat", "cut.png", "nothing.npy", "nothing.h5", "nothing.mat", "nothing.csv",
     "nothing.png", "nothing.npz", "other.h5", "other.mat", "other.csv", "other.png", "other.jpg", "other.tif",
-    "ragged.csv", "small.png", "black.png", "endless.npy", "chunk.h5", "large.mat", "sparse.mat",
+    "ragged.csv", "small.png", "black.png", "endless.npy", "chunk.h5", "large.mat", "sparse.mat", "tag.mat",
 )  # fmt: skip
 TOGETHER = (
     ["--labels", "short.npy"], ["--labels", "three.npy"], ["--labels", "rare.npy"], ["--labels", "gone.npy"],

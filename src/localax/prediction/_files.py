@@ -4,6 +4,9 @@ import contextlib
 import io
 import math
 import re
+import subprocess
+import sys
+import tempfile
 import warnings
 import zipfile
 from collections.abc import Callable, Iterator
@@ -194,10 +197,32 @@ def _mat(path: Path, name: str | None) -> Any:
         return _Turned(_h5(path, name))
     chosen = _chosen(list(kinds), name, path)
     size, kind = kinds[chosen]
-    if not re.fullmatch("double|single|u?int[0-9]+|logical", kind):  # a spoilt sparse one takes the whole process down
+    if not re.fullmatch("double|single|u?int[0-9]+|logical", kind):
         raise setting_error("predict", f"{chosen} in {path.name}", kind, "a full array of numbers")
     _refuse_large(path, size)
-    return scipy.io.loadmat(path, variable_names=[chosen])[chosen]
+    return _loaded_elsewhere(path, chosen)
+
+
+_LOADS = """
+import sys, numpy, scipy.io
+path, name, out = sys.argv[1:]
+try:
+    numpy.save(out, scipy.io.loadmat(path, variable_names=[name])[name], allow_pickle=False)
+except Exception as error:
+    sys.exit(f"{type(error).__name__}: {error}")
+"""
+
+
+def _loaded_elsewhere(path: Path, name: str) -> np.ndarray:
+    """An array of a .mat file, read by a process of its own: some spoilt ones take the process down that reads them."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder, "array.npy")
+        words = [sys.executable, "-I", "-c", _LOADS, str(path), name, str(out)]
+        done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        if done.returncode:
+            said = done.stderr.decode(errors="replace").strip().splitlines()
+            raise ValueError(said[-1] if said else f"its reader ended with code {done.returncode}")
+        return np.load(out, allow_pickle=False)
 
 
 class _Counted(io.FileIO):

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from localax.prediction._files import _LOADS
+
 LONGEST = 10.0
 """Seconds that an input may take."""
 LARGEST = 4 * 2**30
@@ -21,7 +23,7 @@ CHANGES = {
 }  # fmt: skip
 """Events of Python's that change files, and how many of their arguments are paths; of a link, the second is made."""
 NEVER = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.fork")
-"""Events that no input may bring about."""
+"""Events that no input may bring about, but that a .mat file is read elsewhere."""
 
 
 class TooLong(BaseException):
@@ -117,7 +119,7 @@ class Files:
             first = 1 if event == "os.symlink" else 0
             for path in arguments[first : CHANGES[event]]:
                 self._changes(event, path, arguments[-1])
-        elif event in NEVER:
+        elif event in NEVER and not (event == "subprocess.Popen" and _LOADS in arguments[1]):
             self.strange.append(f"{event} {arguments[:2]!r:.200}")
 
     def _changes(self, event: str, path: Any, folder: Any = -1) -> None:
