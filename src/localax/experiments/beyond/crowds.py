@@ -12,13 +12,12 @@ from typing import Annotated, Any, ClassVar
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from ..._errors import setting_error
 from ..._progress import Update
 from ...analysis import concentration, localized
-from ...networks import AbstractNetwork, Parameters, SoftCommittee
+from ...networks import SoftCommittee
 from ...outcome import Claim, Fields, Figure, Lines, Number, Rule, Scatter, Table, as_measured, by_theory, finite
 from ...spec import Setting
 from ...stimuli import Circulant, Copula, Normal, SquaredExponential, Task
@@ -31,6 +30,7 @@ from ..toolkit.neuron import orbit
 from ..toolkit.populations import some
 from ..toolkit.presets import by_preset
 from ..toolkit.seeds import seed_from
+from ..toolkit.side_by_side import Kind, SideBySide, shares
 from ..toolkit.sources import DERIVED
 from ..toolkit.tasks import NARROW, SIZE, WIDE, binary
 from ..toolkit.train import train
@@ -119,77 +119,6 @@ AREAS = (
 )
 
 
-# Networks side by side ------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, order=True)
-class Kind:
-    """Committees of one width, second layer fixed at 1/K, with what else differs between them."""
-
-    width: int
-    activation: str = "relu"
-    bias: bool = False
-
-    def __str__(self) -> str:
-        return f"K = {self.width}" + f", {self.activation}" * (self.activation != "relu") + ", bias" * self.bias
-
-
-class Abreast(AbstractNetwork):
-    """Committees of several kinds from the same starts, which know nothing of one another: one output for each of them.
-
-    ``used``: for every kind, how many of the starting fields its committees share out.
-    """
-
-    kinds: tuple[Kind, ...] = eqx.field(static=True)
-    used: tuple[int, ...] = eqx.field(static=True)
-
-    def __init__(self, kinds: tuple[Kind, ...], used: tuple[int, ...]):
-        self.kinds, self.used = kinds, used
-
-    @property
-    def units(self) -> int:
-        return sum(self.used)
-
-    @property
-    def weight(self) -> np.ndarray:
-        """How much the loss of every committee counts: K times, so that a unit moves at the pace of a neuron alone."""
-        each = [np.full(n // k.width, k.width * 4.0 ** (k.activation == "erf")) for k, n in self._parts()]
-        return np.concatenate(each).astype(np.float32)
-
-    def _parts(self) -> list[tuple[Kind, int]]:
-        return list(zip(self.kinds, self.used, strict=True))
-
-    def parameters(self, weights: Any, key: Any) -> Parameters:
-        del key
-        return Parameters(weights, jnp.zeros(self.units, weights.dtype))
-
-    def output(self, parameters: Parameters, responses: Any) -> Any:
-        ends = np.cumsum(self.used)
-        biases = jnp.asarray(parameters.biases).reshape(-1, *(1,) * (responses.ndim - 1))
-        return jnp.concatenate([
-            _committees(kind, responses[end - n : end], biases[end - n : end])
-            for (kind, n), end in zip(self._parts(), ends, strict=True)
-        ])  # fmt: skip
-
-
-def _committees(kind: Kind, h: Any, biases: Any) -> Any:
-    """Outputs of committees of a kind; erf units answer -1 or 1, which is moved to the labels 0 and 1."""
-    h = h + biases if kind.bias else h
-    hidden = jnp.maximum(h, 0) if kind.activation == "relu" else (1 + jax.scipy.special.erf(h / np.float32(2**0.5))) / 2
-    return jnp.mean(hidden.reshape(-1, kind.width, *h.shape[1:]), axis=1)
-
-
-@dataclass(frozen=True)
-class SquaredErrors:
-    """The squared errors of all committees, each times its ``weight``; equal weights are one compiled program."""
-
-    weight: tuple[float, ...]
-
-    def __call__(self, prediction: Any, target: Any) -> Any:
-        weights = jnp.asarray(self.weight, prediction.dtype).reshape(-1, *(1,) * (prediction.ndim - 1))
-        return jnp.sum(weights * (prediction - target) ** 2, axis=0)
-
-
 # The experiment -------------------------------------------------------------------------------------------------------
 
 
@@ -264,14 +193,17 @@ class Trainer:
 
     def _run(self, kinds: tuple[Kind, ...], estimator: str, steps: int, rate: float, every: int) -> Trajectory:
         """On all laws at long lengthscales, then on some at short ones; weights (law, 1, time, unit, pixel)."""
-        network = Abreast(kinds, tuple(len(self.starts) // kind.width * kind.width for kind in kinds))
+        network = self._network(kinds)
         tasks = [law.task(WIDE) for law in self.laws] + [law.task(NARROW) for law in self.laws[: self.it.short]]
         batch = self.it.batch * (SIZE if estimator == "plain" else 1)
         return train(
             tasks, network, steps=steps, batch=batch, rate=rate, data_seed=self.seed, estimator=estimator,
             init=np.concatenate([self.starts[:n] for n in network.used])[None], saveat=SaveAt(every, record=()),
-            loss=SquaredErrors(tuple(map(float, network.weight))),
+            loss=network.loss,
         )  # fmt: skip
+
+    def _network(self, kinds: tuple[Kind, ...]) -> SideBySide:
+        return SideBySide(kinds, [len(self.starts) // kind.width * kind.width for kind in kinds])
 
     def ends(self, kinds: tuple[Kind, ...], estimator: str) -> "tuple[dict[Kind, Group], dict[Kind, Group]]":
         """Training, by kind, at long and at short lengthscales."""
@@ -288,8 +220,8 @@ class Trainer:
 
     def _by_kind(self, kinds: tuple[Kind, ...], run: Trajectory) -> dict[Kind, np.ndarray]:
         """Weights (law, time, start, pixel)."""
-        ends = np.cumsum([len(self.starts) // kind.width * kind.width for kind in kinds])
-        return dict(zip(kinds, np.split(np.asarray(run.weights[:, 0], float), ends[:-1], axis=2), strict=True))
+        network = self._network(kinds)
+        return network.by_kind(run.weights[:, 0], network.used, axis=2)
 
     def closed_forms(self) -> dict[int, np.ndarray]:
         """The same steps of the closed form, on Gaussian classes that have the covariances of the laws, by width.
@@ -404,15 +336,12 @@ class Group:
     @cached_property
     def share(self) -> np.ndarray:
         """Of the units that are localized, by law."""
-        return self.local.mean(1)
+        return shares(self.local, self.kind.width)[0]
 
     @cached_property
     def error(self) -> np.ndarray:
-        """Of the share: over committees, and not below that of a fair count."""
-        each = self.local.reshape(len(self.local), -1, self.kind.width).mean(2)
-        count, units = self.local.sum(1) + 1, self.local.shape[1] + 2
-        over = each.std(1, ddof=1) / np.sqrt(each.shape[1]) if each.shape[1] > 1 else 0.0
-        return np.maximum(over, np.sqrt(count / units * (1 - count / units) / units))
+        """Of the share."""
+        return shares(self.local, self.kind.width)[1]
 
     @cached_property
     def sharpness(self) -> np.ndarray:

@@ -7,10 +7,9 @@ gives the mean of its K units, so its loss counts K times and every unit moves a
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Annotated, Any, ClassVar
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -18,7 +17,6 @@ import numpy as np
 from ..._errors import setting_error
 from ..._progress import Update
 from ...analysis import concentration, distance, localized
-from ...networks import AbstractNetwork, Parameters
 from ...outcome import Claim, Fields, Figure, Number, Rule, Scatter, Table, as_measured, finite
 from ...spec import Setting
 from ...stimuli import Task
@@ -26,6 +24,7 @@ from ...training import SaveAt
 from ..experiment import AbstractExperiment, AbstractMeasured
 from ..toolkit.populations import some
 from ..toolkit.seeds import seed_from
+from ..toolkit.side_by_side import Kind, SideBySide, shares
 from ..toolkit.single_neurons import centred
 from ..toolkit.sources import PAPER
 from ..toolkit.tasks import NARROW, SIZE, WIDE, kur, nlgp
@@ -36,8 +35,6 @@ GAIN = 100.0
 """Of the NLGP: almost +-1."""
 START = 0.007
 """Standard deviation of a starting weight: that of the paper's single neurons."""
-READOUT_NOISE = 0.01
-"""Standard deviation of a learned second layer about 1 at the start, as in the paper's code."""
 EVERY = 50
 """Steps between records; noise is what differs between three of them, in the later half of training."""
 LEAST = 8
@@ -89,73 +86,6 @@ QUIET = Rule(
 )
 
 
-# Networks side by side ------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, order=True)
-class Kind:
-    """Networks of one width, with a second layer that is learned or fixed at 1/K."""
-
-    width: int
-    learned: bool = False
-
-    def __str__(self) -> str:
-        return "alone" if self.width == 1 else f"K = {self.width}{', learned' * self.learned}"
-
-
-class SideBySide(AbstractNetwork):
-    """Networks of several kinds that know nothing of one another; each kind shares out the same number of units.
-
-    The outputs, one for each network, come on a leading axis.
-    """
-
-    kinds: tuple[Kind, ...] = eqx.field(static=True)
-    starts: int = eqx.field(static=True)
-
-    def __init__(self, kinds: tuple[Kind, ...], starts: int):
-        self.kinds, self.starts = kinds, starts
-
-    @property
-    def units(self) -> int:
-        return self.starts * len(self.kinds)
-
-    @property
-    def widths(self) -> np.ndarray:
-        """The width of every network."""
-        return np.concatenate([np.full(self.starts // kind.width, kind.width) for kind in self.kinds])
-
-    def of_kind(self, kind: Kind) -> slice:
-        """The networks of a kind, along the axis of outputs."""
-        counts = [self.starts // one.width for one in self.kinds]
-        first = sum(counts[: self.kinds.index(kind)])
-        return slice(first, first + self.starts // kind.width)
-
-    def parameters(self, weights: Any, key: Any) -> Parameters:
-        noise = READOUT_NOISE * jax.random.normal(key, (self.units,), weights.dtype)
-        return Parameters(weights, None, 1 + noise, jnp.zeros(len(self.widths), weights.dtype))
-
-    def output(self, parameters: Parameters, responses: Any) -> Any:
-        hidden = jnp.maximum(responses, 0)
-        outputs = [self._output(i, kind, parameters, hidden) for i, kind in enumerate(self.kinds)]
-        return jnp.concatenate(outputs)
-
-    def _output(self, i: int, kind: Kind, parameters: Parameters, hidden: Any) -> Any:
-        own, after = slice(i * self.starts, (i + 1) * self.starts), (1,) * (hidden.ndim - 1)
-        h = hidden[own]
-        if kind.learned:
-            h = h * jnp.asarray(parameters.readout)[own].reshape(-1, *after)
-        means = jnp.mean(h.reshape(-1, kind.width, *h.shape[1:]), axis=1)
-        if not kind.learned:
-            return means
-        return means + jnp.asarray(parameters.constant)[self.of_kind(kind)].reshape(-1, *after) / kind.width
-
-
-def _loss(widths: tuple[int, ...], prediction: Any, target: Any) -> Any:
-    """The squared errors of all networks, each as often as it has units."""
-    weight = jnp.asarray(widths, prediction.dtype).reshape(-1, *(1,) * (prediction.ndim - 1))
-    return jnp.sum(weight * (prediction - target) ** 2, axis=0)
-
-
 def _losses(snapshot: Any) -> Any:
     """The loss of every network on the probe batch."""
     prediction = snapshot.network(snapshot.parameters, snapshot.x)
@@ -203,7 +133,7 @@ class Interactions(AbstractExperiment):
     def kinds(self) -> tuple[Kind, ...]:
         """Single neurons, committees, networks with a learned second layer."""
         fixed = (Kind(width) for width in sorted(set(self.widths)))
-        return Kind(1), *fixed, *(Kind(width, True) for width in sorted(set(self.learned)))
+        return Kind(1), *fixed, *(Kind(width, learned=True) for width in sorted(set(self.learned)))
 
     def measure(self, key: Any, progress: Update) -> "Measured":
         """Train all kinds at once, on NLGP and on Kur data."""
@@ -217,12 +147,12 @@ class Interactions(AbstractExperiment):
         return Measured(self, groups)
 
     def _trained(self, tasks: dict[str, Task], key: Any) -> "dict[str, Law]":
-        network = SideBySide(self.kinds, self.starts)
+        network = SideBySide(self.kinds, [self.starts] * len(self.kinds))
         draws = np.random.default_rng(seed_from(key)).normal(size=(self.sets, self.starts, SIZE))
         run = train(
             list(tasks.values()), network, steps=self.steps, batch=self.batch, rate=self.rate, seeds=self.sets,
             init=np.tile((START * draws).astype(np.float32), (1, len(self.kinds), 1)), data_seed=seed_from(key),
-            stream="independent", loss=partial(_loss, tuple(map(int, network.widths))),
+            stream="independent", loss=network.loss,
             saveat=SaveAt(min(EVERY, self.steps // LEAST), record={"losses": _losses}),
         )  # fmt: skip
         found = zip(tasks.items(), run.weights, run.records["losses"], strict=True)
@@ -234,11 +164,9 @@ class Interactions(AbstractExperiment):
 
 def _by_kind(network: SideBySide, weights: np.ndarray, losses: np.ndarray) -> "dict[Kind, Group]":
     """From (set, time, unit, pixel) and (set, time, network) to the kinds."""
-    units = np.split(np.asarray(weights, float), len(network.kinds), axis=2)
-    return {
-        kind: Group(kind, own, np.asarray(losses[:, -1, network.of_kind(kind)], float).ravel())
-        for kind, own in zip(network.kinds, units, strict=True)
-    }
+    units = network.by_kind(weights, network.used, axis=2)
+    ends = network.by_kind(losses[:, -1], network.networks, axis=1)
+    return {kind: Group(kind, units[kind], ends[kind].ravel()) for kind in network.kinds}
 
 
 # What was measured ----------------------------------------------------------------------------------------------------
@@ -263,12 +191,9 @@ class Group:
 
     @property
     def share(self) -> tuple[float, float]:
-        """The share of localized units, and its standard error: over networks, and not below that of a fair count."""
-        shares = self.local.reshape(-1, self.kind.width).mean(1)
-        count, units = self.local.sum() + 1, self.local.size + 2
-        least = np.sqrt(count / units * (1 - count / units) / units)
-        over = shares.std(ddof=1) / np.sqrt(len(shares)) if len(shares) > 1 else 0.0
-        return float(shares.mean()), float(max(over, least))
+        """The share of localized units, and its standard error."""
+        share, error = shares(self.local, self.kind.width)
+        return float(share), float(error)
 
     @cached_property
     def sharpness(self) -> tuple[float, float]:
@@ -459,7 +384,7 @@ class Measured(AbstractMeasured):
 
     def _quiet(self) -> Claim:
         pairs = {
-            f"{name}, K = {width}": (law.groups[Kind(width)], law.groups[Kind(width, True)])
+            f"{name}, K = {width}": (law.groups[Kind(width)], law.groups[Kind(width, learned=True)])
             for name, law in self.laws.items()
             for width in self.experiment.learned
         }
