@@ -64,6 +64,27 @@ def test_programs_are_forgotten_where_they_take_too_much(library, monkeypatch):
     assert program._cache_size() == 0
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(_system.pieces() == 0, reason="this system does not tell what a process has mapped")
+def test_programs_of_many_sizes_do_not_end_the_process():
+    """XLA ends a process that may map no more; here the limit is told to be what eight of these sizes come to."""
+    code = (
+        "import warnings; import numpy as np; import localax as lx; from localax import _system\n"
+        "warnings.simplefilter('ignore'); _system.LOOK = 2**20\n"
+        "def pieces(n):\n"
+        "    task = lx.Task([lx.stimuli.NLGP(n, 0.5, 3.0), lx.stimuli.NLGP(n, 1, 3.0)], [0, 1])\n"
+        "    lx.train(task, lx.networks.SingleReLU(), steps=4, batch=4, rate=0.05, progress=False)\n"
+        "    lx.theory.effective_flow(task, np.eye(n)[:2] + 0.1, times=[0, 1.0])\n"
+        "    return _system.pieces()\n"
+        "first, second = pieces(10), pieces(11)\n"
+        "_system.most_pieces = lambda: 2 * (first + 3 * (second - first))\n"
+        "print((max(map(pieces, range(12, 22))) - first) / (second - first))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    assert 3 < float(done.stdout) < 6  # half of the limit, and what the next size adds; without that it is 11
+
+
 def test_a_polite_end_is_taken_as_an_interruption():
     code = (
         "import os, signal\nfrom localax._system import terminated_as_interrupt\n"

@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import functools
 import gc
 import math
 import os
@@ -55,6 +56,39 @@ def forget_programs(beyond: float = 1e9) -> None:
         gc.collect()
         with contextlib.suppress(OSError, AttributeError, TypeError):
             ctypes.CDLL(None).malloc_trim(0)  # glibc would keep nearly all of what is freed
+
+
+def pieces() -> int:
+    """How many pieces of memory this process has mapped; a compiled program has hundreds."""
+    with contextlib.suppress(OSError):
+        return Path("/proc/self/maps").read_bytes().count(b"\n")
+    return 0
+
+
+@functools.cache
+def most_pieces() -> float:
+    """How many of them a process may have, where that is limited."""
+    with contextlib.suppress(OSError, ValueError):
+        return int(Path("/proc/sys/vm/max_map_count").read_text())
+    return math.inf
+
+
+LOOK = 64 * 2**20
+"""Bytes that a process grows by, or shrinks, before its pieces are counted again, which takes milliseconds."""
+_seen = 0.0
+
+
+def make_room() -> None:
+    """Forget what is compiled where that comes near the most pieces of memory that a process may have.
+
+    At the next program XLA would end the process: some 160 trainings of different sizes come to that.
+    """
+    global _seen  # noqa: PLW0603 (the process's own)
+    if "jax" not in sys.modules or abs(resident() - _seen) < LOOK:
+        return
+    if pieces() > most_pieces() / 2:
+        forget_programs(0)
+    _seen = resident()
 
 
 def fast() -> None:

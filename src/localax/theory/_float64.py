@@ -8,6 +8,8 @@ import jax
 import numpy as np
 from jax.core import Tracer
 
+from .._system import make_room
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -19,6 +21,7 @@ def in_float64(function: Callable[P, R]) -> Callable[P, R]:
     def wrapped(*args: P.args, **options: P.kwargs) -> R:
         if any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves((args, options))):
             return function(*args, **options)
+        make_room()
         with jax.enable_x64(True):
             result = function(*args, **options)
         return np.asarray(result) if isinstance(result, jax.Array) else result  # pyright: ignore[reportReturnType]

@@ -15,7 +15,7 @@ import optax
 
 from .._disk import StrPath
 from .._progress import Update, progress_bar
-from .._system import interrupts
+from .._system import interrupts, make_room
 from ..networks import AbstractNetwork
 from ..spec import Number
 from ..stimuli import Task
@@ -157,6 +157,7 @@ def resume(
 
 
 def _run(plan: Plan, checkpoint: Any, watch: Watch | None, progress: bool | Update, pace: Number) -> Trajectory:
+    make_room()
     keeper = Keeper(chosen_checkpoint(checkpoint), plan.settings)
     title, steps = f"{plan.count} network{'s' if plan.count > 1 else ''}", int(plan.stops[-1]) - plan.first_step
     bar = contextlib.nullcontext(progress) if callable(progress) else progress_bar(title, show=progress, steps=steps)
