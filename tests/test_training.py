@@ -433,6 +433,8 @@ def test_a_rate_near_the_stable_one_is_warned_of_and_a_default_is_a_tenth():
     with pytest.warns(RuntimeWarning, match="near or above") as caught:
         run(rate=0.85 * stable, steps=1)
     assert f"{0.1 * stable:.2g} is a good start" in str(caught[0].message)
+    with pytest.raises(SettingError, match="must be 'zip'"):  # what is refused is not warned of as well
+        run(rate=[stable, 2 * stable], init=[Authors(1.0), Authors(2.0)], steps=1)
     assert run(rate=None, steps=1).settings["rate"] == float(f"{0.1 * stable:.2g}")
 
 

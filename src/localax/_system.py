@@ -66,7 +66,7 @@ def pieces() -> int:
 
 
 @functools.cache
-def most_pieces() -> float:
+def most_pieces() -> int | float:
     """How many of them a process may have, where that is limited."""
     with contextlib.suppress(OSError, ValueError):
         return int(Path("/proc/sys/vm/max_map_count").read_text())

@@ -102,6 +102,7 @@ def _prepared(
         "saveat": _described_saveat(saveat, problem), "first_step": first_step, "first_time": first_time.tolist(),
         **_described(problem), **numeric_flags(),
     }  # fmt: skip
+    warn_of_rate(laid.rates, laid.tasks, network, stacklevel=6)  # now that nothing is refused any more
     clock = laid.rates if np.unique(laid.rates).size > 1 else laid.rates.reshape(-1)[0]
     return Plan(
         problem, parameters, first_step + saveat.stops(steps), record_form(problem, parameters), np.asarray(clock),
@@ -114,7 +115,6 @@ def _swept(task: Any, network: Any, rate: Any, init: Any, how: Any) -> Sweep:
     tasks = _tasks(task)
     _check_network(network, tasks[0])
     rates = checked_rate(default_rate(tasks[0], network) if rate is None else rate)
-    warn_of_rate(rates, tasks, network, stacklevel=7)
     starts, swept_init = chosen_starts(init)
     given = {"task": not isinstance(task, Task), "rate": rates.ndim > 0, "init": swept_init}
     return arranged(tasks, rates, starts, how, {name for name, listed in given.items() if listed})

@@ -62,7 +62,8 @@ def default_rate(task: Task, network: AbstractNetwork) -> float:
 
 def warn_of_rate(rates: np.ndarray, tasks: list[Task], network: AbstractNetwork, stacklevel: int) -> None:
     """Say so where a rate comes near what is stable."""
-    stable = [found for task in tasks if (found := stable_rate(task, network)) is not None]
+    alone = {id(task): task for task in tasks}.values()  # a product of lists has each many times
+    stable = [found for task in alone if (found := stable_rate(task, network)) is not None]
     if stable and rates.max() > NEAR * min(stable):
         warnings.warn(
             f"rate {rates.max():g} is near or above {min(stable):.2g}, beyond which gradient descent on these data "
