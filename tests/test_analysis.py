@@ -145,6 +145,7 @@ def test_undefined_fields_give_nan_and_minus_one(function, ndim):
         assert not np.all(undefined[1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ndim", RING_AND_TORUS)
 @pytest.mark.parametrize("function", [*MEASURES, *FITS], ids=name)
 def test_float32_stays_float32_and_agrees_with_float64(function, ndim):
@@ -421,6 +422,7 @@ def best_sinusoid(w, offset):
     return best[0], best[1], np.reshape(best[2], w.shape)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mean", [0.0, 0.5, 3.0])
 @pytest.mark.parametrize("offset", [True, False])
 @pytest.mark.parametrize("shape", [(9,), (10,), (4, 6), (5, 5)])

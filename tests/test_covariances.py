@@ -135,6 +135,7 @@ RINGS = [(2,), (3,), (40,), (200,), (201,)]
 TORI = [(4, 6), (5, 7), (4, 7), (7, 4)]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("x64")
 @pytest.mark.parametrize("shape", [*RINGS, *TORI])
 def test_every_sampler_has_the_covariance_it_was_given(shape, monkeypatch):
@@ -158,6 +159,7 @@ def test_the_fastest_sampler_for_each_shape():
     assert isinstance(correlated_field(vector, (6, 8), ""), SpectralField)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("x64")
 def test_a_torus_that_is_no_product(monkeypatch):
     distance = np.hypot(*np.meshgrid(*(np.minimum(np.arange(n), n - np.arange(n)) for n in (6, 7)), indexing="ij"))

@@ -289,6 +289,7 @@ def test_responses_to_all_shifts(shape):
     np.testing.assert_allclose(np.sort(ours, 1), np.sort(truth, 1), atol=1e-11)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 2, 7, 12, 40])
 @pytest.mark.usefixtures("x64")
 def test_shifts_and_their_derivative(n):

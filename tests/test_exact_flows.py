@@ -286,6 +286,7 @@ def by_halves(coupling, w):
     return np.array(out)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("coupling", [0.3, 0.7])
 def test_ising_series_is_as_good_as_stated(coupling):
     """26 spins against all states. The statement is about the largest error of some dozens of fields, so a factor 2."""

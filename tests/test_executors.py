@@ -131,6 +131,7 @@ def test_what_is_finished_outlives_ctrl_c(units, truth, store):
     assert soak_units.digests(store, units) == truth
 
 
+@pytest.mark.slow
 def test_a_lost_scheduler_is_told_in_one_line(units, store):
     with _dask._started({"kind": "local", "workers": 0}) as address:
         (helper,) = [
@@ -285,6 +286,7 @@ def test_without_the_extra_one_line_says_so(on, monkeypatch):
         runner.executor_of(on)
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_does_not_answer_is_given_up_in_time(monkeypatch, units, store):
     import distributed  # noqa: F401 (its import takes a second or more, and is not what is timed)
 

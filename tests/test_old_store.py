@@ -39,6 +39,7 @@ def localax(monkeypatch, capsys):
 TRAINED = ("train", "--steps", "4", "--batch", "8", "--probe", "8", "--size", "8", "--lengthscale", "0.5,1")
 
 
+@pytest.mark.slow
 def test_a_store_of_version_0_1_is_refused_run_by_run_and_left_as_it_is(old, localax):
     before = {path: path.read_bytes() for path in old.root.rglob("*") if path.is_file()}
     names = [path.name for path in old.root.glob("*/") if len(path.name) == 16]

@@ -159,6 +159,7 @@ def test_folding_keeps_the_saturated_term():
 # Starting losses ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("activation", ["relu", "erf"])
 @pytest.mark.parametrize("kind", ["Gaussian", "Ising", "NLGP", "elliptical"])
 def test_starting_loss_against_samples(kind, activation):
