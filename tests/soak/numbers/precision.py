@@ -38,7 +38,7 @@ def same_draws(name: str, n: int) -> float:
 def same_bits_with_the_flag(cls: type) -> float:
     """Float32 samples of every stimulus, with float64 switched on and off."""
     found = []
-    for law in lx.stimuli.EXAMPLES[cls](20):
+    for law in lx.stimuli.EXAMPLES[cls](40):
         plain = np.asarray(law.sample(jax.random.key(3), 100))
         with jax.enable_x64(True):
             found.append(np.array_equal(plain, law.sample(jax.random.key(3), 100)))
