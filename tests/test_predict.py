@@ -581,7 +581,7 @@ def spoil_sizes(folder):
         np.lib.format.write_array_header_1_0(file, {"descr": "<f8", "fortran_order": False, "shape": (10**9,)})
         file.truncate(file.tell() + 8 * 10**9)  # it takes no disk
     with h5py.File(folder / "chunk.h5", "w") as file:
-        file.create_dataset("a", (1024, 2**20), "f4", chunks=(1024, 2**20))
+        file.create_dataset("a", (1024, 2**19), "f4", chunks=(1024, 2**19))
     scipy.io.savemat(folder / "sparse.mat", {"a": scipy.sparse.eye(20).tocsc()})
     scipy.io.savemat(folder / "tag.mat", {"a": GOOD})
     data = (folder / "tag.mat").read_bytes()  # scipy looks the kind of its numbers up in a table

@@ -1,5 +1,6 @@
 """Settings are stated once, in annotations: checks, lists and objects from files follow; objects are told apart."""
 
+import dataclasses
 import functools
 import re
 from pathlib import Path
@@ -26,6 +27,7 @@ from localax.spec import (
     flag_pairs,
     instance,
     listing,
+    plain_settings,
     put,
     read_toml,
     set_pairs,
@@ -111,6 +113,36 @@ def test_complaints_name_argument_value_and_range(arguments, name, value):
     with pytest.raises(ValueError, match=rf"^Toy: {name} must be .+, got {value}$") as caught:
         Toy(*arguments)
     assert settings_of(Toy)[name].range in str(caught.value)
+
+
+@dataclasses.dataclass(frozen=True)
+class Listed:
+    """Settings as experiments have them."""
+
+    batch: Annotated[int, Setting("samples", kind=int, ge=2, even=True)] = 4
+    gains: Annotated[tuple[float, ...], Setting("gains", gt=0, many=(1, None), rising=True)] = (1.0, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({}, None),
+        ({"batch": 6, "gains": [3.0]}, None),
+        ({"batch": 5}, "batch must be a whole number >= 2 and even, got 5"),
+        ({"gains": (1.0, 1.0)}, "gains must be 1 or more values, rising, each a finite number > 0, got (1.0, 1.0)"),
+        ({"gains": (2.0, 3.0, 1.0)}, "gains must be 1 or more values, rising, each"),
+        ({"gains": (0.0, 1.0)}, "gains must be a finite number > 0, got 0.0"),
+    ],
+)
+def test_numbers_may_have_to_be_even_and_lists_to_rise(changes, complaint):
+    values = {**dataclasses.asdict(Listed()), **changes}
+    if complaint is None:
+        assert plain_settings(Listed, values) == {
+            name: tuple(v) if name == "gains" else v for name, v in values.items()
+        }
+    else:
+        with pytest.raises(SettingError, match=re.escape(complaint)):
+            plain_settings(Listed, values)
 
 
 def test_complaints_stay_one_short_line():

@@ -23,7 +23,7 @@ def environment(python: str, resolution: str, folder: Path) -> bool:
     if subprocess.run(make, check=False, env={**os.environ, "PATH": _path()}).returncode:
         return False
     install = [UV, "pip", "install", "--quiet", "--python", folder / "bin" / "python", "--resolution", resolution]
-    subprocess.run([*install, "--refresh-package", "localax", f"{TOP}[test]"], check=True)
+    subprocess.run([*install, "-e", f"{TOP}[test]"], check=True)
     return True
 
 

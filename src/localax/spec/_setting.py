@@ -9,6 +9,7 @@ import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Annotated, Any, get_type_hints
 
 import numpy as np
@@ -56,6 +57,10 @@ class Setting:
     """Whether a list of values is taken too, each a setting of its own."""
     many: tuple[int, int | None] | None = None
     """Where the setting is a list of values: how many there must and may be."""
+    rising: bool = False
+    """Whether such a list must grow: its first and last values stand for the least and the largest."""
+    even: bool = False
+    """Whether a number must be even: as a number of samples, of which half are of either class."""
 
     @property
     def range(self) -> str:
@@ -63,7 +68,8 @@ class Setting:
         if self.many is not None:
             least, most = self.many
             count = f"{least}" if most == least else f"{least} or more" if most is None else f"{least} to {most}"
-            return f"{count} values, each {replace(self, many=None).range}"
+            grow = ", rising" * self.rising
+            return f"{count} values{grow}, each {replace(self, many=None).range}"
         if self.choices:
             return "one of " + ", ".join(map(repr, self.choices))
         if self.options:
@@ -74,6 +80,7 @@ class Setting:
         limits = [
             f"{symbol} {getattr(self, name):g}" for name, symbol in symbols.items() if getattr(self, name) is not None
         ]
+        limits += ["even"] * self.even
         return " ".join([NOUNS.get(self.kind, ""), " and ".join(limits)]).strip()
 
 
@@ -137,7 +144,10 @@ def _plain(cls: type, name: str, value: Any, setting: Setting) -> Any:
     if len(items) < least or (most is not None and len(items) > most):
         raise setting_error(cls, name, value, setting.range)
     single = replace(setting, many=None)
-    return tuple(_plain(cls, name, item, single) for item in items)
+    found = tuple(_plain(cls, name, item, single) for item in items)
+    if setting.rising and any(a >= b for a, b in pairwise(found)):
+        raise setting_error(cls, name, value, setting.range)
+    return found
 
 
 def finite_array(cls: type | str, name: str, value: Any, expected: str) -> np.ndarray:
@@ -174,6 +184,7 @@ def _number(cls: type | str, name: str, value: Any, setting: Setting) -> Any:
         & (setting.ge is None or array >= setting.ge)
         & (setting.lt is None or array < setting.lt)
         & (setting.le is None or array <= setting.le)
+        & (not setting.even or array % 2 == 0)
     )
     if not np.all(inside):
         raise setting_error(cls, name, value, setting.range)

@@ -14,7 +14,6 @@ import numpy as np
 from ... import theory
 from ..._errors import setting_error
 from ..._progress import Update
-from ...networks import Given
 from ...outcome import Claim, Figure, Number, Rule, Scatter, by_theory
 from ...spec import Setting
 from ...stimuli import Kur, Task
@@ -28,11 +27,11 @@ from ...theory.steady import (
     summed_cumulant,
 )
 from ..experiment import AbstractExperiment, AbstractMeasured
-from ..toolkit.neuron import neuron, orbit
+from ..toolkit.growth import trained_growth
+from ..toolkit.neuron import orbit
 from ..toolkit.seeds import seeds_from
 from ..toolkit.sources import DERIVED, PAPER
-from ..toolkit.tasks import SIZE, WIDE, kur, nlgp
-from ..toolkit.train import train
+from ..toolkit.tasks import SIZE, WIDE, kur, nlgp, pixel_excess
 
 FAMILIES: dict[str, tuple[Callable[..., Task], tuple[float, float]]] = {
     "NLGP": (nlgp, (0.005, 1.0)),
@@ -135,28 +134,11 @@ class ExactThreshold(AbstractExperiment):
         field, lower, _ = _by_eq5(task, self.wave)
         # A field at another height than the true flow's would relax first, and the wave grow as that lets it.
         start = field * lower * float(exact_flat_height(task, samples=self.samples).value)
-        run = train(
-            task, neuron(), steps=self.steps, batch=self.batch, rate=self.rate, seeds=self.seeds,
-            init=Given(start[None]), data_seed=seed, estimator="orbit", stream="independent",
-            save_every=self.save_every,
-        )  # fmt: skip
-        rate, error = self._rate(run.weights[..., 0, :])
+        rate, error = trained_growth(self, task, start, seed)
         return Growth(
             gain, rate, error, float(exact.value[0]), float(exact.standard_error[0]), float(exact.value[1]),
             _by_eq5(task, half_way)[2],
         )  # fmt: skip
-
-    def _rate(self, weights: np.ndarray) -> tuple[float, float]:
-        """The rate r in wave(t + interval) = exp(r interval) wave(t) + noise, by least squares over all networks.
-
-        Noise has mean 0 wherever the wave is, so it moves no such regression; the error is the jackknife's.
-        """
-        wave, interval = np.fft.fft(weights)[..., 1], self.save_every * self.rate
-        common = np.sum(np.real(wave[:, :-1].conj() * wave[:, 1:]), axis=1)
-        square = np.sum(np.abs(wave[:, :-1]) ** 2, axis=1)
-        rate = float(np.log(common.sum() / square.sum()) / interval)
-        without = np.log((common.sum() - common) / (square.sum() - square)) / interval
-        return rate, float(np.sqrt((len(without) - 1) * without.var()))
 
     def _at(self, size: int) -> dict[str, "At"]:
         return {name: self._exact(name, size) for name in FAMILIES}
@@ -168,11 +150,11 @@ class ExactThreshold(AbstractExperiment):
         low, high = max(0.85 * min(eq5, first), ends[0]), min(1.15 * max(eq5, first), ends[1])
         found = exact_critical_value(lambda value: make(value, WIDE, size), low, high, samples=self.samples)
         value, error = float(found.value), float(found.standard_error)
-        return At(value, error, eq5, first, _excess(make(value, WIDE, size)))
+        return At(value, error, eq5, first, pixel_excess(make(value, WIDE, size)))
 
     def _expanded(self, name: str, size: int | tuple[int, int]) -> float:
         """Excess kurtosis of the threshold to first order in 1/N."""
-        return _excess(FAMILIES[name][0](_critical(name, size, edgeworth_growth_rates), WIDE, size))
+        return pixel_excess(FAMILIES[name][0](_critical(name, size, edgeworth_growth_rates), WIDE, size))
 
     def _between(self, zero: float) -> "Between":
         """A law of Kur whose summed cumulant is negative and whose excess kurtosis is positive, on a large ring."""
@@ -182,7 +164,7 @@ class ExactThreshold(AbstractExperiment):
         exact = exact_growth_rates(task, samples=self.samples)
         cumulant = float(summed_cumulant(law).value) / float(np.sum(law.covariance())) ** 3
         eq5 = float(theory.flat_growth_rates(task)[1])
-        return Between(k, _excess(task), cumulant, float(exact.value[1]), float(exact.standard_error[1]), eq5)
+        return Between(k, pixel_excess(task), cumulant, float(exact.value[1]), float(exact.standard_error[1]), eq5)
 
 
 def _by_eq5(task: Task, eps: float) -> tuple[np.ndarray, float, float]:
@@ -200,16 +182,12 @@ def _critical(name: str, size: int | tuple[int, int], rates: Callable[[Task], np
     return critical_value(lambda value: make(value, WIDE, size), *ends, rates=rates)
 
 
-def _excess(task: Task) -> float:
-    return task.stimuli[1].marginal.excess_kurtosis()
-
-
 def _exponent_of(excess: float) -> float:
     """The k at which Kur has an excess kurtosis, which falls as k rises."""
     low, high = FAMILIES["Kur"][1]
     for _ in range(50):
         middle = (low + high) / 2
-        low, high = (middle, high) if _excess(kur(middle)) > excess else (low, middle)
+        low, high = (middle, high) if pixel_excess(kur(middle)) > excess else (low, middle)
     return low
 
 
@@ -220,7 +198,7 @@ def _zero_of_cumulant() -> float:
         middle = (low + high) / 2
         positive = float(summed_cumulant(Kur(100, WIDE[1], middle)).value) > 0
         low, high = (middle, high) if positive else (low, middle)
-    return _excess(kur(low))
+    return pixel_excess(kur(low))
 
 
 # What was measured ----------------------------------------------------------------------------------------------------

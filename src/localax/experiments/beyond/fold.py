@@ -16,7 +16,6 @@ from ...spec import Setting
 from ...stimuli import Task
 from ...theory.steady import Branch, NormalForm
 from ..experiment import AbstractExperiment, AbstractMeasured
-from ..toolkit.checks import even
 from ..toolkit.neuron import neuron, orbit
 from ..toolkit.seeds import seed_from
 from ..toolkit.sources import DERIVED
@@ -102,14 +101,11 @@ class Fold(AbstractExperiment):
     ] = (5.6, 5.81, 6.2, 6.6)
     steps: Annotated[int, Setting("steps of training", kind=int, ge=20)] = 3_000
     rate: Annotated[float, Setting("learning rate", gt=0, le=1)] = 0.2
-    batch: Annotated[int, Setting("samples a step, each with its orbit", kind=int, ge=2, le=100_000)] = 64
+    batch: Annotated[int, Setting("samples a step, each with its orbit", kind=int, ge=2, le=100_000, even=True)] = 64
 
     @classmethod
     def paper(cls) -> "Fold":
         return cls(plane=6, seeds=4, exponents=(5.6, 5.7, 5.81, 6.0, 6.2, 6.4, 6.6), steps=8_000, batch=128)
-
-    def check(self) -> None:
-        even(self, "batch")
 
     def measure(self, key: Any, progress: Update) -> "Measured":
         """Normal forms over sizes and lengthscales, steady states near two thresholds, training from two starts."""

@@ -175,7 +175,7 @@ class Followed:
     def gap(self) -> float:
         """The largest difference of a weight from the field of the lowest loss, over all starts."""
         wanted = self.gates[0].field
-        return float(np.abs(_turned(wanted, self.ends) - wanted).max())
+        return float(np.abs(align(wanted, self.ends).field - wanted).max())
 
     @property
     def shown(self) -> str:
@@ -193,13 +193,9 @@ class Followed:
         return f"{self.name}: {', '.join(parts)}"
 
 
-def _turned(target: np.ndarray, fields: np.ndarray) -> np.ndarray:
-    return align(target, fields).field
-
-
 def _apart(target: np.ndarray, fields: np.ndarray) -> np.ndarray:
     """Relative distance up to shift, sign and mirror image."""
-    ways = [distance(_turned(target, turned), target) for turned in (fields, fields[:, ::-1])]
+    ways = [distance(align(target, turned).field, target) for turned in (fields, fields[:, ::-1])]
     return np.minimum(*ways) / np.linalg.norm(target)
 
 
@@ -355,7 +351,7 @@ class Measured(AbstractMeasured):
 
 def _profiles(task: Followed) -> Lines:
     """The field of the lowest loss and the first end of the flow, around the peak."""
-    best, end = task.gates[0], _turned(task.gates[0].field, task.ends[:1])[0]
+    best, end = task.gates[0], align(task.gates[0].field, task.ends[:1]).field[0]
     about, middle = SIZE // 2, slice(SIZE // 2 - 8, SIZE // 2 + 9)
     curves = {"lowest loss": np.roll(best.field, about)[middle], "a flow's end": np.roll(end, about)[middle]}
     return Lines(f"J = {task.name}", np.arange(-8.0, 9.0), curves, xlabel="pixel")

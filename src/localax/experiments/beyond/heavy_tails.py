@@ -20,7 +20,6 @@ from ...outcome import Claim, Expected, Figure, Number, Points, Rule, Scatter, T
 from ...spec import Setting
 from ...stimuli import AbstractStimulus, Elliptical, Kur, RadialStudentT, Task
 from ..experiment import AbstractExperiment, AbstractMeasured
-from ..toolkit.checks import rising
 from ..toolkit.seeds import seed_from
 from ..toolkit.sources import DERIVED, PAPER
 from ..toolkit.student_batches import student_sgd
@@ -94,14 +93,15 @@ class HeavyTails(AbstractExperiment):
     cost: ClassVar[float] = 25.0
 
     degrees: Annotated[
-        tuple[float, ...], Setting("degrees of freedom of the Student t", gt=2, le=100, many=(1, None))
+        tuple[float, ...], Setting("degrees of freedom of the Student t", gt=2, le=100, many=(1, None), rising=True)
     ] = (2.2, 2.5, 3.0, 4.0, 6.0, 8.0)  # fmt: skip
     samples: Annotated[int, Setting("samples of every law", kind=int, ge=20 * DRAWN)] = 2_000_000
     batches: Annotated[
-        tuple[int, ...], Setting("batches whose noise is measured, multiples of 100", kind=int, ge=100, many=(2, None))
+        tuple[int, ...],
+        Setting("batches whose noise is measured, multiples of 100", kind=int, ge=100, many=(2, None), rising=True),
     ] = (100, 1000, 10_000)
     trained: Annotated[
-        tuple[int, ...], Setting("batches of training, from small to large", kind=int, ge=5000, many=(2, None))
+        tuple[int, ...], Setting("batches of training", kind=int, ge=5000, many=(2, None), rising=True)
     ] = (10_000, 100_000, 1_000_000)
     steps: Annotated[int, Setting("steps of training", kind=int, ge=RECORDS)] = 4000
     runs: Annotated[int, Setting("runs of training, each on data of its own", kind=int, ge=4)] = 8
@@ -109,9 +109,6 @@ class HeavyTails(AbstractExperiment):
     @classmethod
     def paper(cls) -> "HeavyTails":
         return cls(samples=12_000_000, batches=(100, 1000, 10_000, 100_000), steps=10_000, runs=24)
-
-    def check(self) -> None:
-        rising(self, "degrees", "batches", "trained")
 
     def measure(self, key: Any, progress: Update) -> "Measured":
         """Noise on drawn pixels for every law, then training on the Student t of figure 4."""

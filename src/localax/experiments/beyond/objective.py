@@ -19,7 +19,6 @@ from ...spec import Setting
 from ...stimuli import RandomScale, Task
 from ...training import SaveAt
 from ..experiment import AbstractExperiment, AbstractMeasured
-from ..toolkit.checks import even
 from ..toolkit.neuron import neuron, orbit
 from ..toolkit.populations import largest, share
 from ..toolkit.presets import by_preset
@@ -128,7 +127,7 @@ class WhatANeuronMaximises(AbstractExperiment):
     seeds: Annotated[int, Setting("neurons of each kind of start", kind=int, ge=1)] = 2
     steps: Annotated[int, Setting("steps of training", kind=int, ge=20)] = 3000
     rate: Annotated[float, Setting("learning rate", gt=0)] = 0.1
-    batch: Annotated[int, Setting("samples a step, each with its orbit", kind=int, ge=2)] = 100
+    batch: Annotated[int, Setting("samples a step, each with its orbit", kind=int, ge=2, even=True)] = 100
     samples: Annotated[int, Setting("fresh samples behind every J and loss", kind=int, ge=1000)] = 30_000
 
     @classmethod
@@ -137,9 +136,6 @@ class WhatANeuronMaximises(AbstractExperiment):
             gains=(0.05, 0.1, 0.2, 0.3, 0.45, 0.7, 1.5, 100.0), exponents=(4.5, 5.5, 6.5, 8.0, 15.0, 50.0),
             scaled=(1.0, 3.0, 100.0), seeds=3, steps=6000, samples=100_000,
         )  # fmt: skip
-
-    def check(self) -> None:
-        even(self, "batch")
 
     def laws(self) -> "tuple[tuple[Law, ...], ...]":
         """Those of NLGP and those of Kur: each is trained in one call."""

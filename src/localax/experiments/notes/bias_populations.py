@@ -17,7 +17,6 @@ from ...theory.sigmoid import initial_push
 from ...training import SaveAt
 from ...trajectory import Trajectory
 from ..experiment import AbstractExperiment, AbstractMeasured
-from ..toolkit.checks import even, rising
 from ..toolkit.populations import Population, some
 from ..toolkit.presets import by_preset
 from ..toolkit.seeds import seed_from, seeds_from
@@ -94,23 +93,21 @@ class BiasPopulations(AbstractExperiment):
 
     gain: Annotated[float, Setting("gain of the data that are not Gaussian", gt=0)] = 3.0
     shifts: Annotated[
-        tuple[float, ...], Setting("shifts of the start in its standard deviations, rising", gt=0, many=(2, 2))
+        tuple[float, ...], Setting("shifts of the start in its standard deviations", gt=0, many=(2, 2), rising=True)
     ] = (1.0, 4.0)
     units: Annotated[int, Setting("hidden units", kind=int, ge=2)] = 40
     seeds: Annotated[int, Setting("networks a condition", kind=int, ge=1)] = 2
     steps: Annotated[int, Setting("steps of training", kind=int, ge=1)] = 300
     rate: Annotated[float, Setting("learning rate", gt=0)] = 20.0
-    batch: Annotated[int, Setting("samples a step, each with its orbit", kind=int, ge=2)] = 32
+    batch: Annotated[int, Setting("samples a step, each with its orbit", kind=int, ge=2, even=True)] = 32
     scale: Annotated[float, Setting("factor on the variance of Xavier's initial weights", gt=0)] = 0.1
-    samples: Annotated[int, Setting("fresh samples that judge the networks", kind=int, ge=100)] = 4000
+    samples: Annotated[int, Setting("fresh samples that judge the networks", kind=int, ge=100, even=True)] = 4000
 
     @classmethod
     def paper(cls) -> "BiasPopulations":
         return cls(seeds=4, steps=3000, batch=64, samples=20000)
 
     def check(self) -> None:
-        rising(self, "shifts")
-        even(self, "batch", "samples")
         least = PUSH.thresholds["errors"] ** 2  # of fewer units no share is that far from a fair coin
         if self.units * self.seeds <= least:
             raise setting_error(type(self), "units x seeds", self.units * self.seeds, f"more than {least:g}")

@@ -22,16 +22,16 @@ from ...analysis import localized
 from ...networks import SoftCommittee, Xavier, seed_keys
 from ...outcome import Claim, Fields, Figure, Lines, Number, Rule, Table, as_measured, by_theory
 from ...spec import Setting
-from ...stimuli import NLGP, Gaussian, Task
+from ...stimuli import Gaussian, Task
 from ...theory.flows import GaussianErf
 from ...trajectory import Trajectory
 from ..experiment import AbstractExperiment, AbstractMeasured
-from ..toolkit.checks import even
 from ..toolkit.followed import FOLLOWED
 from ..toolkit.gated_paths import Paths
 from ..toolkit.seeds import seed_from, seeds_from
+from ..toolkit.sigmoid_units import signed
 from ..toolkit.sources import NETWORKS
-from ..toolkit.tasks import SIZE, WIDE
+from ..toolkit.tasks import SIZE, WIDE, nlgp
 from ..toolkit.train import train
 
 GAUSSIAN = 0.01
@@ -111,15 +111,14 @@ class ErfUnits(AbstractExperiment):
         0.3,
         0.3,
     )
-    batch: Annotated[int, Setting("samples a step, each with its orbit", kind=int, ge=2)] = 16
-    samples: Annotated[int, Setting("fresh samples that judge the networks", kind=int, ge=100)] = 4000
+    batch: Annotated[int, Setting("samples a step, each with its orbit", kind=int, ge=2, even=True)] = 16
+    samples: Annotated[int, Setting("fresh samples that judge the networks", kind=int, ge=100, even=True)] = 4000
 
     @classmethod
     def paper(cls) -> "ErfUnits":
         return cls(cases=60, units=10, streams=6, steps=6000, batch=32, samples=40_000)
 
     def check(self) -> None:
-        even(self, "batch", "samples")
         if self.steps % RECORDS:
             raise setting_error(type(self), "steps", self.steps, f"a multiple of {RECORDS}, the records of a run")
 
@@ -141,7 +140,7 @@ class ErfUnits(AbstractExperiment):
     def _trained(self, kind: str, bias: bool, start: np.ndarray, key: Any) -> Trajectory:
         """On Gaussian data and on others, from one start, on streams of data of their own."""
         return train(
-            [lengthscale_task(kind, gain) for gain in (GAUSSIAN, self.gain)],
+            [TASKS[kind](gain) for gain in (GAUSSIAN, self.gain)],
             SoftCommittee(self.units, kind, bias=bias), steps=self.steps, batch=self.batch,
             rate=self.rates[list(CONSTANT).index(kind)], seeds=self.streams, init=[start, start], estimator="orbit",
             stream="independent", data_seed=seed_from(key), save_every=self.steps // RECORDS,
@@ -149,13 +148,12 @@ class ErfUnits(AbstractExperiment):
 
     def _judges(self, key: Any) -> list[np.ndarray]:
         """Samples of both kinds of data, the short class in the first half."""
-        tasks = (lengthscale_task("erf", gain) for gain in (GAUSSIAN, self.gain))
+        tasks = (signed(gain) for gain in (GAUSSIAN, self.gain))
         return [np.asarray(task.sample(key, self.samples)[0]) for task in tasks]
 
 
-def lengthscale_task(kind: str, gain: float) -> Task:
-    """Labels -1 and 1 for erf units, 0 and 1 for ReLU units, as in the notes."""
-    return Task([NLGP(SIZE, lengthscale, gain) for lengthscale in WIDE], [-1, 1] if kind == "erf" else [0, 1])
+TASKS = {"erf": signed, "relu": nlgp}
+"""Labels -1 and 1 for erf units, 0 and 1 for ReLU units, as in the notes."""
 
 
 def _gaussian() -> Task:

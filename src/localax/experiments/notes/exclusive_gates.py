@@ -13,7 +13,6 @@ from ...outcome import Claim, Figure, Heatmap, Lines, Number, Rule, Table, by_th
 from ...spec import Setting
 from ...theory.gates import GatedMoments, gated_linear_flow, gated_moments
 from ..experiment import AbstractExperiment, AbstractMeasured
-from ..toolkit.checks import even
 from ..toolkit.followed import FOLLOWED
 from ..toolkit.gated_paths import Paths, follow, random_start
 from ..toolkit.sources import NETWORKS, OLDER
@@ -56,7 +55,7 @@ class ExclusiveGates(AbstractExperiment):
     runs: Annotated[int, Setting("streams of data, each with a run from the same start", kind=int, ge=2)] = 6
     steps: Annotated[int, Setting("steps of training", kind=int, ge=40)] = 2000
     lifetimes: Annotated[float, Setting("how long to train, in lifetimes of the slowest direction", gt=0)] = 6.0
-    batch: Annotated[int, Setting("samples a step, each with its orbit", kind=int, ge=2)] = 64
+    batch: Annotated[int, Setting("samples a step, each with its orbit", kind=int, ge=2, even=True)] = 64
     winners: Annotated[int, Setting("gates of which the largest response opens one", kind=int, ge=2, le=6)] = 3
 
     @classmethod
@@ -64,7 +63,6 @@ class ExclusiveGates(AbstractExperiment):
         return cls(runs=16, steps=6000, batch=512, winners=4)
 
     def check(self) -> None:
-        even(self, "batch")
         if self.steps < STEPS * self.lifetimes:
             raise setting_error(type(self), "steps", self.steps, f"at least {STEPS} for each of the lifetimes")
 

@@ -12,7 +12,7 @@ from ...outcome import Claim, Fields, Figure, Lines, Number, Points, Rule, Scatt
 from ...spec import Setting
 from ...stimuli import NLGP, CentreSurround, Filtered, Task
 from ..experiment import AbstractExperiment, AbstractMeasured
-from ..toolkit.checks import STREAMS, even, rising, shared_out
+from ..toolkit.checks import STREAMS, shared_out
 from ..toolkit.single_neurons import centred, final_fields
 from ..toolkit.sources import PAPER
 from ..toolkit.tasks import SIZE, WIDE, binary
@@ -58,24 +58,22 @@ class FilteredStimuli(AbstractExperiment):
     centre: Annotated[float, Setting("width of the centre in pixels", ge=POINT, le=SIZE)] = 1.0
     surround: Annotated[float, Setting("width of the surround in pixels", gt=POINT, le=SIZE)] = 3.0
     balances: Annotated[
-        tuple[float, ...], Setting("weights of the surround, in increasing order", gt=0, le=2, many=(1, None))
+        tuple[float, ...], Setting("weights of the surround", gt=0, le=2, many=(1, None), rising=True)
     ] = (0.5, 1.0)
     gains: Annotated[
-        tuple[float, ...], Setting("gains in increasing order, claims on the last", ge=1e-4, le=1e4, many=(1, None))
+        tuple[float, ...], Setting("gains, claims on the last", ge=1e-4, le=1e4, many=(1, None), rising=True)
     ] = (0.01, 100.0)
     seeds: Annotated[int, Setting("neurons a condition", kind=int, ge=2)] = 4
     steps: Annotated[int, Setting("steps of training", kind=int, ge=1)] = 2700
     rate: Annotated[float, Setting("learning rate", gt=0)] = 0.15
-    batch: Annotated[int, Setting("samples a step, each with its orbit", kind=int, ge=2)] = 64
+    batch: Annotated[int, Setting("samples a step, each with its orbit", kind=int, ge=2, even=True)] = 64
 
     @classmethod
     def paper(cls) -> "FilteredStimuli":
         return cls(gains=(0.01, 3.0, 100.0), seeds=12, steps=8000, rate=0.05, batch=96)
 
     def check(self) -> None:
-        rising(self, "balances", "gains")
         shared_out(self)
-        even(self, "batch")
         if self.centre >= self.surround:
             raise setting_error(type(self), "centre", self.centre, f"narrower than the surround, {self.surround:g}")
 

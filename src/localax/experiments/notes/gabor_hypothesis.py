@@ -9,16 +9,16 @@ from ..._math import ring_distance
 from ..._progress import Update
 from ...analysis import fit_gabor, localized, uncertainty
 from ...networks import AbstractNetwork, SoftCommittee
-from ...outcome import Claim, Figure, Lines, Number, Rule, Scatter, Table, as_measured, finite
+from ...outcome import Claim, Figure, Lines, Number, Rule, Scatter, Table, as_measured
 from ...spec import Setting
 from ...theory import critical_gain
 from ...theory.steady import ising_attractor
 from ...training import SaveAt
 from ...trajectory import Trajectory
 from ..experiment import AbstractExperiment, AbstractMeasured
-from ..toolkit.checks import STREAMS, even, rising, shared_out
+from ..toolkit.checks import STREAMS, shared_out
 from ..toolkit.neuron import neuron
-from ..toolkit.populations import largest, share
+from ..toolkit.populations import largest, least, share
 from ..toolkit.seeds import seed_from, seeds_from
 from ..toolkit.single_neurons import centred
 from ..toolkit.sources import NETWORKS
@@ -87,7 +87,7 @@ class GaborHypothesis(AbstractExperiment):
     title: ClassVar[str] = "Are the fields Gabors?"
     cost: ClassVar[float] = 20.0
 
-    gains: Annotated[tuple[float, ...], Setting("gains of NLGP, rising", gt=0, many=(1, None))] = (
+    gains: Annotated[tuple[float, ...], Setting("gains of NLGP", gt=0, many=(1, None), rising=True)] = (
         0.01,
         0.5,
         3.0,
@@ -97,7 +97,7 @@ class GaborHypothesis(AbstractExperiment):
     seeds: Annotated[int, Setting("initialisations, on two streams of data", kind=int, ge=2)] = 2
     steps: Annotated[int, Setting("steps of training", kind=int, ge=2)] = 1200
     rate: Annotated[float, Setting("learning rate, per unit", gt=0)] = 0.06
-    batch: Annotated[int, Setting("samples a step, each with its orbit", kind=int, ge=2)] = 64
+    batch: Annotated[int, Setting("samples a step, each with its orbit", kind=int, ge=2, even=True)] = 64
     records: Annotated[int, Setting("moments recorded", kind=int, ge=2)] = 24
 
     @classmethod
@@ -106,9 +106,7 @@ class GaborHypothesis(AbstractExperiment):
         return cls(gains=gains, units=8, seeds=4, steps=3000, rate=0.05, batch=128, records=40)
 
     def check(self) -> None:
-        rising(self, "gains")
         shared_out(self)
-        even(self, "batch")
 
     def measure(self, key: Any, progress: Update) -> "Measured":
         """One neuron and a committee at every gain, and the exact steady state on Ising data."""
@@ -233,7 +231,7 @@ class Measured(AbstractMeasured):
         every = np.ones(len(self.settled), bool)
         cases = [case for case in (self.settled, ~self.settled) if case.any()]
         worst = [f.strict(every).max() for f in self.networks.values()]
-        return largest("worst", worst), _least(
+        return largest("worst", worst), least(
             "case", np.array([f.strict(case).max() for f in self.networks.values() for case in cases])
         )
 
@@ -247,7 +245,7 @@ class Measured(AbstractMeasured):
         late = self.product[self.settled]
         end, rise = np.median(late[..., -1], 1), np.median(late[..., -1] - late.min(-1), 1)
         fall = (late[..., 0] / late[..., -1]).ravel()
-        return largest("off", np.abs(end - 0.5)), largest("rise", rise), _least("fall", fall)
+        return largest("off", np.abs(end - 0.5)), largest("rise", rise), least("fall", fall)
 
     # Claims ----------------------------------------------------------------------------------------------------------
 
@@ -428,10 +426,6 @@ class Measured(AbstractMeasured):
             f"gradients averaged over all shifts and signs of {it.batch} samples, whose noise in the tails counts in "
             "the uncertainty."
         )
-
-
-def _least(name: str, values: np.ndarray) -> Number:
-    return Number(name, finite(values.min()) if values.size else None)
 
 
 def _columns(fitted: Fitted) -> tuple[np.ndarray, ...]:

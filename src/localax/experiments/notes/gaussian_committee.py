@@ -24,7 +24,6 @@ from ...spec import Setting
 from ...stimuli import Gaussian, Task
 from ...theory import exact_flow
 from ..experiment import AbstractExperiment, AbstractMeasured
-from ..toolkit.checks import even
 from ..toolkit.followed import FOLLOWED
 from ..toolkit.gated_paths import Paths
 from ..toolkit.seeds import seed_from, seeds_from
@@ -117,7 +116,7 @@ class GaussianCommittee(AbstractExperiment):
     samples: Annotated[int, Setting("samples that check the quadrature", kind=int, ge=100)] = 100_000
     units: Annotated[int, Setting("units of the committee that is trained", kind=int, ge=2, le=SIZE)] = 3
     streams: Annotated[int, Setting("streams of data from each start", kind=int, ge=2)] = 6
-    batch: Annotated[int, Setting("samples a step, each with its orbit", kind=int, ge=2)] = 64
+    batch: Annotated[int, Setting("samples a step, each with its orbit", kind=int, ge=2, even=True)] = 64
     steps: Annotated[int, Setting("steps of training", kind=int, ge=RECORDS)] = 1600
     rate: Annotated[float, Setting("learning rate", gt=0)] = 0.05
 
@@ -127,7 +126,6 @@ class GaussianCommittee(AbstractExperiment):
         return cls(pairs=40, samples=400_000, units=12, batch=128, steps=4000, rate=0.1)
 
     def check(self) -> None:
-        even(self, "batch")
         if self.steps % RECORDS:
             raise setting_error(type(self), "steps", self.steps, f"a multiple of {RECORDS}, the records of a run")
 
@@ -592,7 +590,7 @@ class Measured(AbstractMeasured):
     def _followed(self) -> Claim:
         it = self.experiment
         found = {name: path.deviation().max() for name, path in self.paths.items()}
-        ends = listed_ends(self.paths)
+        ends = ", ".join(f"{path.distance()[-1]:.4f} ({name})" for name, path in self.paths.items())
         return FOLLOWED.claim(
             "The full update of several units, which is left blank, is a flow in closed form that training follows.",
             source=f"{NETWORKS}, after Eq. 18: 'the full update is given by'",
@@ -613,7 +611,7 @@ class Measured(AbstractMeasured):
     def _averages(self) -> Figure:
         g = np.linspace(-0.95, 0.95, 58)  # an even number, so that Eq. 17 is not asked at a cosine of 0
         titles = "coefficient of S w_1", "coefficient of S w_k"
-        exact = np.array([_coefficients_by_quadrature(c) for c in g])
+        exact = np.array([Pair(np.eye(2), (1.0, 1.0), c).average() for c in g])
         forms = {"closed form": right_form, "Eq. 17": simplified_form, "Eq. 43": older_form}
         curves = {name: np.array([form(1.0, 1.0, c) for c in g]) for name, form in forms.items()}
         panels = tuple(
@@ -678,13 +676,3 @@ class Measured(AbstractMeasured):
             f"{LENGTHSCALES[0]:g} and {LENGTHSCALES[1]:g}, {it.streams} streams of {it.steps:,} steps at rate "
             f"{it.rate:g}."
         )
-
-
-def _coefficients_by_quadrature(cosine: float) -> np.ndarray:
-    """Of S w_1 and S w_k for two units of norm 1."""
-    return Pair(np.eye(2), (1.0, 1.0), cosine).average()
-
-
-def listed_ends(paths: Mapping[str, Paths]) -> str:
-    """The relative distance from the closed form at the last record, by start."""
-    return ", ".join(f"{path.distance()[-1]:.4f} ({name})" for name, path in paths.items())

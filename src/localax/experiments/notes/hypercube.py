@@ -16,7 +16,6 @@ from ...theory import mean_gated_input
 from ...theory.hypercube import bump_input, relaxed_margin, separation, walsh_input
 from ...training import SaveAt
 from ..experiment import AbstractExperiment, AbstractMeasured
-from ..toolkit.checks import even
 from ..toolkit.seeds import seed_from, seeds_from
 from ..toolkit.sources import SINGLE
 from ..toolkit.tasks import NARROW, SIZE, WIDE, nlgp
@@ -126,16 +125,13 @@ class Hypercube(AbstractExperiment):
     size: Annotated[int, Setting("pixels of the ring", kind=int, ge=SMALLEST, le=LARGEST)] = 30
     seeds: Annotated[int, Setting("neurons a task", kind=int, ge=1)] = 2
     steps: Annotated[int, Setting("steps of training", kind=int, ge=1)] = 2000
-    batch: Annotated[int, Setting("samples a step, each with its orbit", kind=int, ge=2)] = 64
+    batch: Annotated[int, Setting("samples a step, each with its orbit", kind=int, ge=2, even=True)] = 64
     records: Annotated[int, Setting("moments recorded", kind=int, ge=2)] = 18
     samples: Annotated[int, Setting("samples for what is likely", kind=int, ge=100)] = 1500
 
     @classmethod
     def paper(cls) -> "Hypercube":
         return cls(size=34, seeds=3, steps=6000, batch=256, records=24, samples=4000)
-
-    def check(self) -> None:
-        even(self, "batch")
 
     def measure(self, key: Any, progress: Update) -> "Measured":
         """Bumps state by state, then neurons in training, then the expansion of their gates."""

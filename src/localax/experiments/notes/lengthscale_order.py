@@ -15,7 +15,7 @@ from ...stimuli import Task
 from ...theory import localized_attractor
 from ...theory.steady import LocalizedAttractor
 from ..experiment import AbstractExperiment, AbstractMeasured
-from ..toolkit.checks import even, rising, shared_out
+from ..toolkit.checks import shared_out
 from ..toolkit.populations import Population, share, some
 from ..toolkit.seeds import seed_from, seeds_from
 from ..toolkit.sigmoid_units import signed
@@ -82,19 +82,21 @@ class LengthscaleOrder(AbstractExperiment):
     title: ClassVar[str] = "Which class is the long one, and which sigmoid"
     cost: ClassVar[float] = 18.0
 
-    gains: Annotated[tuple[float, ...], Setting("gains of NLGP", gt=0, many=(2, None))] = (0.01, 3.0, 100.0)
+    gains: Annotated[tuple[float, ...], Setting("gains of NLGP", gt=0, many=(2, None), rising=True)] = (
+        0.01,
+        3.0,
+        100.0,
+    )
     seeds: Annotated[int, Setting("initialisations", kind=int, ge=1)] = 8
     streams: Annotated[int, Setting("streams of data that they share out", kind=int, ge=1)] = 2
     steps: Annotated[int, Setting("steps of training", kind=int, ge=1)] = 2000
     rate: Annotated[float, Setting("learning rate", gt=0)] = 0.1
-    batch: Annotated[int, Setting("samples a step, each with its orbit", kind=int, ge=2)] = 48
+    batch: Annotated[int, Setting("samples a step, each with its orbit", kind=int, ge=2, even=True)] = 48
     units: Annotated[int, Setting("hidden units of networks of erf and of logistic units", kind=int, ge=2)] = 20
     networks: Annotated[int, Setting("such networks of either kind, each on data of its own", kind=int, ge=1)] = 2
     course: Annotated[int, Setting("steps of their training", kind=int, ge=1)] = 300
 
     def check(self) -> None:
-        even(self, "batch")
-        rising(self, "gains")
         shared_out(self, self.streams)
 
     @classmethod

@@ -17,7 +17,6 @@ from ...stimuli import Task
 from ...theory import critical_gain, mean_gated_input
 from ...theory.gates import input_output_covariance
 from ..experiment import AbstractExperiment, AbstractMeasured
-from ..toolkit.checks import even
 from ..toolkit.neuron import neuron
 from ..toolkit.populations import largest
 from ..toolkit.seeds import seed_from, seeds_from
@@ -81,14 +80,11 @@ class LocalizedGate(AbstractExperiment):
     samples: Annotated[int, Setting("samples that check closed forms", kind=int, ge=1000)] = 100_000
     seeds: Annotated[int, Setting("trained neurons at each gain", kind=int, ge=1)] = 3
     steps: Annotated[int, Setting("steps of their training", kind=int, ge=1)] = 3000
-    batch: Annotated[int, Setting("samples a step, each with its orbit", kind=int, ge=2)] = 128
+    batch: Annotated[int, Setting("samples a step, each with its orbit", kind=int, ge=2, even=True)] = 128
 
     @classmethod
     def paper(cls) -> "LocalizedGate":
         return cls(samples=1_000_000, seeds=10, steps=8000, batch=256)
-
-    def check(self) -> None:
-        even(self, "batch")
 
     def measure(self, key: Any, progress: Update) -> "Measured":
         """Trained neurons, closed forms beside samples at every gain, then two wider gates."""

@@ -15,7 +15,6 @@ from ...stimuli import NLGP, Task
 from ...training import SaveAt
 from ...trajectory import Trajectory
 from ..experiment import AbstractExperiment, AbstractMeasured
-from ..toolkit.checks import rising
 from ..toolkit.populations import Population, share
 from ..toolkit.seeds import seed_from, seeds_from
 from ..toolkit.sigmoid_units import signed
@@ -75,9 +74,12 @@ class Losses(AbstractExperiment):
     cost: ClassVar[float] = 25.0
 
     gain: Annotated[float, Setting("gain of NLGP, beside a nearly Gaussian one", gt=GAUSSIAN)] = 3.0
-    classes: Annotated[tuple[int, ...], Setting("numbers of classes", kind=int, ge=2, many=(1, None))] = (3,)
+    classes: Annotated[tuple[int, ...], Setting("numbers of classes", kind=int, ge=2, many=(1, None), rising=True)] = (
+        3,
+    )
     lengthscales: Annotated[
-        tuple[float, ...], Setting("least and greatest lengthscale of several classes", gt=0, le=LONGEST, many=(2, 2))
+        tuple[float, ...],
+        Setting("least and greatest lengthscale of several classes", gt=0, le=LONGEST, many=(2, 2), rising=True),
     ] = (0.1, 5.0)
     units: Annotated[int, Setting("units of the network with one output a class", kind=int, ge=1)] = 10
     seeds: Annotated[int, Setting("networks a condition", kind=int, ge=1)] = 2
@@ -92,7 +94,6 @@ class Losses(AbstractExperiment):
     samples: Annotated[int, Setting("samples behind each accuracy", kind=int, ge=1)] = 3000
 
     def check(self) -> None:
-        rising(self, "classes", "lengthscales")
         for count in (2, *self.classes):
             if self.batch % count:
                 raise setting_error(Losses, "batch", self.batch, f"a multiple of {count}, a number of classes")

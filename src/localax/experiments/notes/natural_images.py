@@ -19,7 +19,6 @@ from ...outcome import Claim, Fields, Figure, Number, Panel, Rule, Table, as_mea
 from ...spec import Setting
 from ...stimuli import Empirical, GaussianClone, NaturalPatches, Task
 from ..experiment import AbstractExperiment, AbstractMeasured
-from ..toolkit.checks import even
 from ..toolkit.neuron import neuron
 from ..toolkit.seeds import seed_from
 from ..toolkit.sources import PAPER
@@ -93,13 +92,12 @@ class NaturalImages(AbstractExperiment):
     patches: Annotated[int, Setting("patches a class", kind=int, ge=100)] = 20_000
     seeds: Annotated[int, Setting("initialisations", kind=int, ge=1)] = 6
     steps: Annotated[int, Setting("steps of training", kind=int, ge=1)] = 8_000
-    batch: Annotated[int, Setting("patches a step", kind=int, ge=2)] = 200
+    batch: Annotated[int, Setting("patches a step", kind=int, ge=2, even=True)] = 200
     rate: Annotated[float, Setting("learning rate; raw patches allow half as much again", gt=0)] = 0.01
     components: Annotated[int, Setting("independent components", kind=int, ge=1)] = 64
     ica_patches: Annotated[int, Setting("patches that are unmixed", kind=int, ge=100)] = 5_000
 
     def check(self) -> None:
-        even(self, "batch")
         limits = {
             "batch": (2 * self.patches, "two classes of patches"),
             "components": (min(self.side**2, self.ica_patches), "the pixels and the patches that are unmixed"),

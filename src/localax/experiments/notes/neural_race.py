@@ -15,7 +15,6 @@ from ...spec import Setting
 from ...stimuli import Gaussian, Task
 from ...theory.gates import gate_families, gated_linear_flow, gated_moments
 from ..experiment import AbstractExperiment, AbstractMeasured
-from ..toolkit.checks import even, rising
 from ..toolkit.seeds import seed_from, seeds_from
 from ..toolkit.sources import NETWORKS, OLDER
 from ..toolkit.tasks import SIZE, binary, nlgp
@@ -67,11 +66,12 @@ class NeuralRace(AbstractExperiment):
     cost: ClassVar[float] = 56.0
 
     units: Annotated[
-        tuple[int, ...], Setting("gates of each race: 1, then more", kind=int, ge=1, le=SIZE, many=(2, None))
+        tuple[int, ...],
+        Setting("gates of each race: 1, then more", kind=int, ge=1, le=SIZE, many=(2, None), rising=True),
     ] = (1, 8)
     seeds: Annotated[int, Setting("trained networks that lend their gates", kind=int, ge=1)] = 2
     steps: Annotated[int, Setting("steps of their training", kind=int, ge=1)] = 2000
-    batch: Annotated[int, Setting("samples a step, each with its orbit", kind=int, ge=2)] = 64
+    batch: Annotated[int, Setting("samples a step, each with its orbit", kind=int, ge=2, even=True)] = 64
     samples: Annotated[int, Setting("samples a class for moments without closed form", kind=int, ge=1000)] = 10_000
 
     @classmethod
@@ -79,8 +79,6 @@ class NeuralRace(AbstractExperiment):
         return cls(units=(1, 3, 8), seeds=3, steps=6000, batch=128, samples=40_000)
 
     def check(self) -> None:
-        even(self, "batch")
-        rising(self, "units")
         if self.units[0] != 1:
             raise setting_error(type(self), "units", self.units, "a list that begins with 1, the race of single gates")
 

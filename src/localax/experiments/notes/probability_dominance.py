@@ -14,7 +14,6 @@ from ...spec import Setting
 from ...stimuli import Gaussian, Task
 from ...theory import DominanceRow, ascend_dominance, compare_dominance, difference_of_means, gabor_candidates
 from ..experiment import AbstractExperiment, AbstractMeasured
-from ..toolkit.checks import even
 from ..toolkit.presets import by_preset
 from ..toolkit.seeds import seed_from
 from ..toolkit.single_neurons import centred, final_fields
@@ -83,15 +82,12 @@ class ProbabilityDominance(AbstractExperiment):
     ] = 150_000
     seeds: Annotated[int, Setting("neurons trained on each data", kind=int, ge=1)] = 2
     steps: Annotated[int, Setting("steps of training", kind=int, ge=1)] = 3000
-    batch: Annotated[int, Setting("samples a step, each with its orbit", kind=int, ge=2)] = 128
+    batch: Annotated[int, Setting("samples a step, each with its orbit", kind=int, ge=2, even=True)] = 128
     ascent: Annotated[int, Setting("steps of the ascent on the objective itself", kind=int, ge=1)] = 400
 
     @classmethod
     def paper(cls) -> "ProbabilityDominance":
         return cls(samples=400_000, contest=600_000, seeds=5, batch=256, ascent=3000)
-
-    def check(self) -> None:
-        even(self, "batch")
 
     def measure(self, key: Any, progress: Update) -> "Measured":
         """Candidates, trained neurons and optimised fields, at one place and averaged over places."""

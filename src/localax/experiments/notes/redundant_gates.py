@@ -12,7 +12,6 @@ from ...outcome import Claim, Fields, Figure, Lines, Number, Rule, by_theory
 from ...spec import Setting
 from ...theory.gates import gated_moments, redundant_path
 from ..experiment import AbstractExperiment, AbstractMeasured
-from ..toolkit.checks import even
 from ..toolkit.followed import FOLLOWED
 from ..toolkit.gated_paths import Paths, follow, random_start
 from ..toolkit.sources import OLDER
@@ -40,14 +39,11 @@ class RedundantGates(AbstractExperiment):
     runs: Annotated[int, Setting("streams of data, each with a run from the same start", kind=int, ge=2)] = 6
     steps: Annotated[int, Setting("steps of training", kind=int, ge=40)] = 1500
     rate: Annotated[float, Setting("learning rate; beyond 1 steps would overshoot", gt=0, le=1)] = 0.02
-    batch: Annotated[int, Setting("samples a step, each with its orbit", kind=int, ge=2)] = 64
+    batch: Annotated[int, Setting("samples a step, each with its orbit", kind=int, ge=2, even=True)] = 64
 
     @classmethod
     def paper(cls) -> "RedundantGates":
         return cls(runs=20, steps=6000, batch=256)
-
-    def check(self) -> None:
-        even(self, "batch")
 
     def measure(self, key: Any, progress: Update) -> "Measured":
         """Training of the pair beside the closed form, as derived and as printed."""

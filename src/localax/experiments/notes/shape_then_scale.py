@@ -14,7 +14,6 @@ from ...outcome import Claim, Fields, Figure, Lines, Number, Points, Rule, Scatt
 from ...spec import Setting
 from ...training import SaveAt
 from ..experiment import AbstractExperiment, AbstractMeasured
-from ..toolkit.checks import even
 from ..toolkit.populations import some
 from ..toolkit.seeds import seed_from
 from ..toolkit.sigmoid_units import NEAR, best_accuracy, least_loss, responses, signed
@@ -83,16 +82,15 @@ class ShapeThenScale(AbstractExperiment):
     units: Annotated[int, Setting("hidden units", kind=int, ge=2)] = 40
     steps: Annotated[int, Setting("steps of training", kind=int, ge=10)] = 800
     rate: Annotated[float, Setting("learning rate", gt=0)] = 20.0
-    batch: Annotated[int, Setting("samples a step, each with its orbit", kind=int, ge=2)] = 48
+    batch: Annotated[int, Setting("samples a step, each with its orbit", kind=int, ge=2, even=True)] = 48
     records: Annotated[int, Setting("moments recorded, by a constant factor apart", kind=int, ge=10)] = 30
-    samples: Annotated[int, Setting("samples that judge the network", kind=int, ge=100)] = 3000
+    samples: Annotated[int, Setting("samples that judge the network", kind=int, ge=100, even=True)] = 3000
 
     @classmethod
     def paper(cls) -> "ShapeThenScale":
         return cls(steps=10000, batch=128, records=50, samples=10000)
 
     def check(self) -> None:
-        even(self, "batch", "samples")
         least = int(np.ceil(1 + np.log(self.steps) / np.log(4 / 3)))
         if self.records < least:  # two quarters of the time would be one moment
             raise setting_error(type(self), "records", self.records, f"at least {least} for {self.steps} steps")

@@ -9,13 +9,12 @@ import numpy as np
 
 from ..._errors import setting_error
 from ..._progress import Update
-from ...analysis import excess_kurtosis, gate_agreement, ipr, localized, preactivations, uniform_gate_agreement
+from ...analysis import excess_kurtosis, gate_agreement, localized, preactivations, uniform_gate_agreement
 from ...networks import SoftCommittee, Xavier
 from ...outcome import Claim, Fields, Figure, Heatmap, Lines, Number, Rule, Table, as_measured
 from ...spec import Setting
 from ..experiment import AbstractExperiment, AbstractMeasured
-from ..toolkit.checks import even
-from ..toolkit.populations import mean
+from ..toolkit.populations import Population, mean
 from ..toolkit.seeds import seed_from
 from ..toolkit.sources import NETWORKS, OLDER
 from ..toolkit.tasks import nlgp
@@ -70,16 +69,15 @@ class SignFlipping(AbstractExperiment):
     long_rate: Annotated[float, Setting("a rate at which units come further", gt=0)] = 0.3
     steps: Annotated[int, Setting("steps of training", kind=int, ge=5)] = 2000
     every: Annotated[int, Setting("steps from one look at the gates to the next", kind=int, ge=1)] = 20
-    batch: Annotated[int, Setting("samples a step, each with its orbit", kind=int, ge=2)] = 32
+    batch: Annotated[int, Setting("samples a step, each with its orbit", kind=int, ge=2, even=True)] = 32
     scale: Annotated[float, Setting("scale of the initial weights", gt=0)] = 1.0
-    samples: Annotated[int, Setting("samples whose gates are watched", kind=int, ge=2)] = 1000
+    samples: Annotated[int, Setting("samples whose gates are watched", kind=int, ge=2, even=True)] = 1000
 
     @classmethod
     def paper(cls) -> "SignFlipping":
         return cls(steps=5000, batch=128, samples=4000)
 
     def check(self) -> None:
-        even(self, "batch", "samples")
         nlgp(self.gain, self.lengthscales)  # refuses lengthscales that are too long for the ring
         if self.steps < 5 * self.every:
             raise setting_error(type(self), "steps", self.steps, "at least five times those between two looks")
@@ -120,7 +118,7 @@ def _gates(name: str, time: np.ndarray, weights: np.ndarray, x: np.ndarray) -> "
 
 
 @dataclass(frozen=True)
-class Gates:
+class Gates(Population):
     """One condition: agreement from each record to the next (time, unit), over the last four fifths and over all
     records (unit); kurtosis of preactivations (time, unit); final fields."""
 
@@ -145,10 +143,6 @@ class Gates:
     def worst(self) -> np.ndarray:
         """The share of samples, by unit, for which gates flip in the interval in which that is most."""
         return 1 - self.agreement[self.agreement.mean(1).argmin()]
-
-    @property
-    def ipr(self) -> np.ndarray:
-        return ipr(self.fields)
 
     @property
     def order(self) -> np.ndarray:
@@ -235,7 +229,7 @@ class Measured(AbstractMeasured):
         rows = tuple(
             (g.name, f"{g.early.mean():.4f}", f"{g.late.mean():.4f}", f"{g.agreement.min():.3f}",
              f"{g.uniform.mean():.3f}", f"{g.uniform.min():.3f}", f"{g.always.mean():.3f}", f"{g.ipr.max():.3f}",
-             f"{localized(g.fields).sum()} of {len(g.fields)}")
+             f"{g.local.sum()} of {len(g.fields)}")
             for g in self.conditions
         )  # fmt: skip
         columns = (
@@ -255,7 +249,7 @@ class Measured(AbstractMeasured):
             f"last four fifths, and {figure.always.mean():.3f} in the whole run. With the mean over {it.units} units "
             f"and a rate of {it.printed_rate:g}, {localized(figure.fields).sum()} of the fields are then localized, "
             f"with an IPR of up to {figure.ipr.max():.2f}. At rate {it.long_rate:g} and gain {it.gain:g}, "
-            f"{localized(long.fields).sum()} are, with up to {long.ipr.max():.2f}; the kurtosis of their "
+            f"{long.local.sum()} are, with up to {long.ipr.max():.2f}; the kurtosis of their "
             f"preactivations moves from {np.median(long.kurtosis[0]):.2f} to {np.median(long.kurtosis[-1]):.2f}, p(t) "
             f"goes from {long.early.mean():.4f} to {long.late.mean():.4f} and {long.uniform.mean():.3f} of the samples "
             f"see no flip in the last four fifths ({long.always.mean():.3f} in the whole run). One network of "

@@ -18,7 +18,6 @@ from ...stimuli import Copula, CosineModulated, Gaussian, Normal, Task
 from ...theory import exact_flow
 from ...theory.steady import mode_fixed_points
 from ..experiment import AbstractExperiment, AbstractMeasured
-from ..toolkit.checks import even
 from ..toolkit.seeds import seed_from, seeds_from
 from ..toolkit.sources import NETWORKS
 from ..toolkit.tasks import SIZE, binary, nlgp
@@ -102,7 +101,7 @@ class SingleNeuronGaussian(AbstractExperiment):
     estimator: Annotated[str, Setting("how gradients are made", kind=str, choices=("plain", "antithetic", "orbit"))] = (
         "orbit"
     )
-    batch: Annotated[int, Setting("samples a step", kind=int, ge=2)] = 256
+    batch: Annotated[int, Setting("samples a step", kind=int, ge=2, even=True)] = 256
     steps: Annotated[int, Setting("steps of training", kind=int, ge=RECORDS)] = 2000
     rate: Annotated[float, Setting("learning rate; beyond 0.5 steps would overshoot", gt=0, le=0.5)] = 0.01
     starts: Annotated[int, Setting("starts of the closed flow", kind=int, ge=1)] = 8
@@ -111,9 +110,6 @@ class SingleNeuronGaussian(AbstractExperiment):
     @classmethod
     def paper(cls) -> "SingleNeuronGaussian":
         return cls(streams=3, estimator="plain", batch=10_000, starts=40, time=30_000.0)
-
-    def check(self) -> None:
-        even(self, "batch")
 
     def measure(self, key: Any, progress: Update) -> "Measured":
         """Training beside the closed flow, then the flow alone for very long, on three tasks."""

@@ -16,7 +16,6 @@ from ...spec import Setting
 from ...stimuli import Task
 from ...training import SaveAt
 from ..experiment import AbstractExperiment, AbstractMeasured
-from ..toolkit.checks import even
 from ..toolkit.populations import Population
 from ..toolkit.seeds import seed_from
 from ..toolkit.sources import NETWORKS
@@ -73,13 +72,12 @@ class SinglePulse(AbstractExperiment):
     units: Annotated[int, Setting("hidden units", kind=int, ge=1)] = 40
     steps: Annotated[int, Setting("steps of training", kind=int, ge=1)] = 3500
     rate: Annotated[float, Setting("learning rate", gt=0)] = 2.0
-    batch: Annotated[int, Setting("samples a step", kind=int, ge=2)] = 1000
+    batch: Annotated[int, Setting("samples a step", kind=int, ge=2, even=True)] = 1000
     scales: Annotated[
         tuple[float, ...], Setting("scales of the start, the notes' and a small one", gt=0, many=(2, 2))
     ] = (1.0, 0.001)
 
     def check(self) -> None:
-        even(self, "batch")
         for name in ("short", "long"):
             if getattr(self, name)[0] > getattr(self, name)[1]:
                 raise setting_error(SinglePulse, name, getattr(self, name), "the least length first")

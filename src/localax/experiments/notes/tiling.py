@@ -14,7 +14,6 @@ from ...outcome import Claim, Fields, Figure, Points, Rule, Scatter, Table, as_m
 from ...spec import Setting
 from ...theory.sigmoid import Population, convolutional_output
 from ..experiment import AbstractExperiment, AbstractMeasured
-from ..toolkit.checks import even, rising
 from ..toolkit.populations import largest, mean, some
 from ..toolkit.seeds import seed_from, seeds_from
 from ..toolkit.sigmoid_units import best_accuracy, responses, signed
@@ -85,21 +84,17 @@ class Tiling(AbstractExperiment):
     cost: ClassVar[float] = 18.0
 
     gain: Annotated[float, Setting("gain of NLGP", gt=0)] = 3.0
-    units: Annotated[tuple[int, ...], Setting("hidden units, rising", kind=int, ge=2, many=(2, None))] = (10, 40)
+    units: Annotated[tuple[int, ...], Setting("hidden units", kind=int, ge=2, many=(2, None), rising=True)] = (10, 40)
     seeds: Annotated[int, Setting("networks of each size, each with data of its own", kind=int, ge=2)] = 4
     steps: Annotated[int, Setting("steps of training", kind=int, ge=1)] = 400
     rate: Annotated[float, Setting("learning rate, per unit", gt=0)] = 0.5
-    batch: Annotated[int, Setting("samples a step, each with its orbit", kind=int, ge=2)] = 32
-    samples: Annotated[int, Setting("samples that judge the networks", kind=int, ge=100)] = 3000
+    batch: Annotated[int, Setting("samples a step, each with its orbit", kind=int, ge=2, even=True)] = 32
+    samples: Annotated[int, Setting("samples that judge the networks", kind=int, ge=100, even=True)] = 3000
     random: Annotated[int, Setting("populations with random peaks to compare the tiling with", kind=int, ge=20)] = 500
 
     @classmethod
     def paper(cls) -> "Tiling":
         return cls(units=(10, 20, 40, 80), seeds=4, steps=1000, samples=10000)
-
-    def check(self) -> None:
-        rising(self, "units")
-        even(self, "batch", "samples")
 
     def measure(self, key: Any, progress: Update) -> "Measured":
         """Networks of every size, their populations, and the models they reduce to."""

@@ -14,7 +14,7 @@ from ...spec import Setting
 from ...stimuli import NLGP, sign_changes
 from ...theory import critical_gain
 from ..experiment import AbstractExperiment, AbstractMeasured
-from ..toolkit.checks import STREAMS, even, rising, shared_out
+from ..toolkit.checks import STREAMS, shared_out
 from ..toolkit.sigmoid_units import best_accuracy
 from ..toolkit.single_neurons import final_fields
 from ..toolkit.sources import BEHAVIOUR
@@ -71,9 +71,9 @@ class ZeroCrossings(AbstractExperiment):
 
     pixels: Annotated[int, Setting("pixels of the ring on which crossings are counted", kind=int, ge=12)] = 400
     lengthscales: Annotated[
-        tuple[float, ...], Setting("short and long lengthscale on that ring", ge=1, many=(2, 2))
+        tuple[float, ...], Setting("short and long lengthscale on that ring", ge=1, many=(2, 2), rising=True)
     ] = (10.0, 20.0)  # fmt: skip
-    gains: Annotated[tuple[float, ...], Setting("gains, in increasing order", ge=1e-4, le=1e4, many=(2, None))] = (
+    gains: Annotated[tuple[float, ...], Setting("gains", ge=1e-4, le=1e4, many=(2, None), rising=True)] = (
         0.01,
         0.3,
         1.0,
@@ -84,16 +84,14 @@ class ZeroCrossings(AbstractExperiment):
     seeds: Annotated[int, Setting("neurons a gain", kind=int, ge=2)] = 4
     steps: Annotated[int, Setting("steps of training", kind=int, ge=1)] = 1000
     rate: Annotated[float, Setting("learning rate", gt=0)] = 0.1
-    batch: Annotated[int, Setting("samples a step, each with its orbit", kind=int, ge=2)] = 48
+    batch: Annotated[int, Setting("samples a step, each with its orbit", kind=int, ge=2, even=True)] = 48
 
     @classmethod
     def paper(cls) -> "ZeroCrossings":
         return cls(gains=(0.01, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0), samples=5000, seeds=12, steps=4000, rate=0.05)
 
     def check(self) -> None:
-        rising(self, "lengthscales", "gains")
         shared_out(self)
-        even(self, "batch")
         NLGP(self.pixels, self.lengthscales[1], self.gains[0])  # refuses a lengthscale too long for the ring
 
     @property

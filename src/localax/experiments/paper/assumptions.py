@@ -37,7 +37,6 @@ from ...stimuli import (
     weak_dependence,
 )
 from ..experiment import AbstractExperiment, AbstractMeasured
-from ..toolkit.checks import rising
 from ..toolkit.seeds import seed_from
 from ..toolkit.sources import PAPER
 from ..toolkit.tasks import SIZE
@@ -153,15 +152,12 @@ class Assumptions(AbstractExperiment):
     samples: Annotated[int, Setting("samples of every stimulus", kind=int, ge=1000, le=1_000_000)] = 10_000
     sizes: Annotated[
         tuple[int, ...],
-        Setting("pixels of the rings that S1 is followed on", kind=int, ge=32, le=1000, many=(1, None)),
+        Setting("pixels of the rings that S1 is followed on", kind=int, ge=32, le=1000, many=(1, None), rising=True),
     ] = (40, 100, 400)
 
     @classmethod
     def paper(cls) -> "Assumptions":
         return cls(samples=100_000)
-
-    def check(self) -> None:
-        rising(self, "sizes")
 
     def measure(self, key: Any, progress: Update) -> "Measured":
         """Every check on every stimulus, and what needs no samples."""

@@ -1,6 +1,6 @@
 """The exact localized steady state w* = (S0 + S1)^-1 S1 e_i on two-valued pixels, against flow and training."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import permutations
 from typing import Annotated, Any, ClassVar
@@ -9,14 +9,14 @@ import numpy as np
 
 from ... import theory
 from ..._progress import Update
-from ...analysis import align, distance, ipr, localized
+from ...analysis import align, distance
 from ...outcome import Claim, Figure, Lines, Number, Rule, Table, by_theory, finite
 from ...spec import Setting
 from ...stimuli import Bernoulli, Copula, SquaredExponential, Task
 from ...theory.steady import LocalizedAttractor
 from ..experiment import AbstractExperiment, AbstractMeasured
-from ..toolkit.checks import even
 from ..toolkit.neuron import authors_start, neuron, orbit, trained_as_authors
+from ..toolkit.populations import Population, largest, least, mean
 from ..toolkit.seeds import seed_from
 from ..toolkit.sources import PAPER, SINGLE
 from ..toolkit.tasks import NARROW, SIZE, WIDE, binary, ising
@@ -78,9 +78,9 @@ class Attractor(AbstractExperiment):
     seeds: Annotated[int, Setting("initialisations, each with data of its own", kind=int, ge=1, le=1000)] = 4
     steps: Annotated[int, Setting("steps of training", kind=int, ge=20)] = 2_000
     rate: Annotated[float, Setting("learning rate", gt=0, le=1)] = 0.05
-    batch: Annotated[int, Setting("samples a step, each with its orbit", kind=int, ge=2, le=100_000)] = 128
+    batch: Annotated[int, Setting("samples a step, each with its orbit", kind=int, ge=2, le=100_000, even=True)] = 128
     plain_batch: Annotated[
-        int, Setting("samples of a plain batch; the paper's notebook has 500", kind=int, ge=2, le=100_000)
+        int, Setting("samples of a plain batch; the paper's notebook has 500", kind=int, ge=2, le=100_000, even=True)
     ] = 500
     flow_seeds: Annotated[int, Setting("initialisations of the exact flow", kind=int, ge=1, le=1000)] = 6
     flow_time: Annotated[float, Setting("when the exact flow ends", gt=0, le=1000)] = 100.0
@@ -88,9 +88,6 @@ class Attractor(AbstractExperiment):
     @classmethod
     def paper(cls) -> "Attractor":
         return cls(seeds=12, steps=6_000, batch=256, flow_seeds=28)
-
-    def check(self) -> None:
-        even(self, "batch", "plain_batch")
 
     def measure(self, key: Any, progress: Update) -> "Measured":
         """The steady state by formula, by the exact flow and by training, where its condition holds and where not."""
@@ -108,7 +105,7 @@ class Attractor(AbstractExperiment):
         starts = authors_start(range(self.flow_seeds))
         path = theory.exact_flow(ising(), neuron(), starts, times=[0.0, self.flow_time])
         wanted = theory.localized_attractor(ising()).field
-        return float(np.abs(_turned(wanted, path.final[:, 0]) - wanted).max())
+        return float(np.abs(align(wanted, path.final[:, 0]).field - wanted).max())
 
     def _trained(self, tasks: Mapping[str, Task], seed: int) -> "list[Case]":
         finals = trained_as_authors(
@@ -116,7 +113,7 @@ class Attractor(AbstractExperiment):
             data_seed=seed, estimator="orbit", stream="independent", save_every=self.steps,
         ).final[:, :, 0]  # fmt: skip
         ends = [(name, theory.localized_attractor(task)) for name, task in tasks.items()]
-        return [Case(name, end, _turned(end.field, fields)) for (name, end), fields in zip(ends, finals, strict=True)]
+        return [Case(name, end, align(end.field, w).field) for (name, end), w in zip(ends, finals, strict=True)]
 
     def _plain(self, seed: int) -> "Case":
         """Ising spins with plain batches: the mean field of the last part of every run."""
@@ -126,17 +123,12 @@ class Attractor(AbstractExperiment):
         )  # fmt: skip
         end = theory.localized_attractor(ising())
         late = run.weights[:, run.time >= (1 - LATE) * run.time[-1], 0].mean(1)
-        return Case("plain", end, _turned(end.field, late))
+        return Case("plain", end, align(end.field, late).field)
 
 
 def _signs(lengthscales: tuple[float, float]) -> Task:
     """NLGP at infinite gain: the signs of a Gaussian field."""
     return binary(*(Copula(SIZE, SquaredExponential(length), Bernoulli()) for length in lengthscales))
-
-
-def _turned(target: np.ndarray, fields: np.ndarray) -> np.ndarray:
-    """The fields, each with the shift and the sign that bring it nearest to the target."""
-    return align(target, fields).field
 
 
 def _miss_of_effective_flow() -> float:
@@ -147,7 +139,7 @@ def _miss_of_effective_flow() -> float:
 
 
 @dataclass(frozen=True)
-class Case:
+class Case(Population):
     """A task, its predicted steady state, and the fields that training ends with, moved onto it."""
 
     name: str
@@ -162,10 +154,6 @@ class Case:
     @property
     def shown(self) -> str:
         return f"{np.median(self.gaps):.1%} ({self.gaps.min():.1%} to {self.gaps.max():.1%})"
-
-    @property
-    def ipr(self) -> np.ndarray:
-        return ipr(self.fields)
 
 
 @dataclass(frozen=True)
@@ -199,7 +187,7 @@ class Measured(AbstractMeasured):
 
     def localized_task(self) -> float:
         """Of the tasks that fail the condition and are localized from every start, the furthest from w*; 0 if none."""
-        return max((case.gaps.min() for case in self.outside if localized(case.fields).all()), default=0.0)
+        return max((case.gaps.min() for case in self.outside if case.local.all()), default=0.0)
 
     # Claims -----------------------------------------------------------------------------------------------------------
 
@@ -226,15 +214,15 @@ class Measured(AbstractMeasured):
         )
 
     def _where_it_dominates(self) -> Claim:
-        largest = [case.gaps.max() for case in self.inside]
+        furthest = [case.gaps.max() for case in self.inside]
         between = self.between()
         return INSIDE.claim(
             "Where its peak outweighs all other weights together, w* is where training ends.",
             source=f"{SINGLE}, section 3 (fields that dominate on the hypercube)",
             reported="f(e_i) known, the steady state open",
             numbers=[
-                Number("worst", _extreme(largest, max)),
-                Number("best", _extreme(largest, min)),
+                largest("worst", furthest),
+                least("best", furthest),
                 Number("between", between),
             ],
             said=f"distance from w*, median and range: {_distances(self.inside)}; at most {{worst:.1%}}",
@@ -252,10 +240,10 @@ class Measured(AbstractMeasured):
             reported="plain batches throughout",
             numbers=[
                 Number("worst", finite(self.plain.gaps.max())),
-                share("localized", localized(self.plain.fields), "of the starts"),
+                share("localized", self.plain.local, "of the starts"),
                 Number("between", between),
-                Number("ipr", self.plain.ipr.mean(), _error(self.plain.ipr)),
-                Number("orbit_ipr", spins.ipr.mean(), _error(spins.ipr)),
+                mean("ipr", self.plain.ipr),
+                mean("orbit_ipr", spins.ipr),
             ],
             said=f"{{localized:.0%}} localized, {self.plain.shown} from w*, at most {{worst:.1%}}; mean IPR "
             f"{{ipr:.3f}}, with orbits {{orbit_ipr:.3f}}, of w* {self.plain.end.ipr:.3f}",
@@ -265,11 +253,10 @@ class Measured(AbstractMeasured):
         )
 
     def _where_not(self) -> Claim:
-        least = [case.gaps.min() for case in self.outside]
+        nearest = [case.gaps.min() for case in self.outside]
         noise = [case.gaps.max() for case in self.inside]
         shown = (
-            f"{c.name}: {c.shown} away, IPR {c.ipr.mean():.3f} against {c.end.ipr:.3f}, "
-            f"{localized(c.fields).mean():.0%} localized"
+            f"{c.name}: {c.shown} away, IPR {c.ipr.mean():.3f} against {c.end.ipr:.3f}, {c.local.mean():.0%} localized"
             for c in self.outside
         )
         return OUTSIDE.claim(
@@ -277,9 +264,9 @@ class Measured(AbstractMeasured):
             source=f"{SINGLE}, section 3 (the strong condition)",
             reported="open",
             numbers=[
-                Number("least", _extreme(least, min)),
-                Number("noise", _extreme(noise, max)),
-                Number("localized", _extreme([localized(c.fields).mean() for c in self.outside], min)),
+                least("least", nearest),
+                largest("noise", noise),
+                least("localized", [c.local.mean() for c in self.outside]),
                 Number("localized_task", self.localized_task()),
             ],
             said=f"{'; '.join(shown)}; at most {{noise:.1%}} away where the condition is met",
@@ -311,16 +298,6 @@ class Measured(AbstractMeasured):
             f"task). {it.steps:,} steps of {orbit(it.batch)}; with plain batches of {it.plain_batch:,} Ising spins "
             f"lead to fields that are {self.plain.shown} from w*."
         )
-
-
-def _extreme(values: list[float], pick: Callable[[list[float]], float]) -> float | None:
-    """The largest or least of numbers; None where there are none."""
-    return finite(pick(values)) if values else None
-
-
-def _error(values: np.ndarray) -> float | None:
-    """The standard error of a mean over starts, where there are several."""
-    return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else None
 
 
 def _distances(cases: Iterable[Case]) -> str:

@@ -20,7 +20,7 @@ from ...stimuli import NLGP, AbstractStimulus, Elliptical, RadialStudentT, Shell
 from ...theory.steady import mode_fixed_points
 from ..experiment import AbstractExperiment, AbstractMeasured
 from ..toolkit.neuron import neuron, orbit
-from ..toolkit.populations import share
+from ..toolkit.populations import Population, share
 from ..toolkit.seeds import seed_from, seeds_from
 from ..toolkit.single_neurons import final_fields
 from ..toolkit.sources import PAPER
@@ -249,17 +249,13 @@ def _open_wave() -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class Trained:
+class Trained(Population):
     """Neurons on NLGP data: fields (seed, pixel), and the excess kurtosis of their preactivation with its error."""
 
     gain: float
     lengthscales: tuple[float, ...]
     fields: np.ndarray
     excess: np.ndarray
-
-    @property
-    def local(self) -> np.ndarray:
-        return np.asarray(localized(self.fields))
 
 
 # What was measured ----------------------------------------------------------------------------------------------------

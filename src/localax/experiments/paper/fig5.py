@@ -17,13 +17,12 @@ from ...spec import Setting
 from ...stimuli import Task
 from ...training import SaveAt
 from ..experiment import AbstractExperiment, AbstractMeasured
-from ..toolkit.checks import even
 from ..toolkit.neuron import authors_start, neuron, worth
 from ..toolkit.populations import mean
 from ..toolkit.presets import by_preset
 from ..toolkit.seeds import seed_from
 from ..toolkit.sources import PAPER
-from ..toolkit.tasks import NARROW, SIZE, WIDE, kur, nlgp
+from ..toolkit.tasks import NARROW, SIZE, WIDE, kur, nlgp, pixel_excess
 from ..toolkit.together import together
 from ..toolkit.train import train
 from ..toolkit.window_flows import window_flow
@@ -120,10 +119,10 @@ class Figure5(AbstractExperiment):
     seeds: Annotated[int, Setting("initialisations, each with data of its own", kind=int, ge=2)] = 3
     steps: Annotated[int, Setting("steps of training", kind=int, ge=20)] = 2000
     rate: Annotated[float, Setting("learning rate", gt=0)] = 0.1
-    batch: Annotated[int, Setting("samples a step, each with its orbit", kind=int, ge=2)] = 100
+    batch: Annotated[int, Setting("samples a step, each with its orbit", kind=int, ge=2, even=True)] = 100
     records: Annotated[int, Setting("moments recorded", kind=int, ge=1)] = 20
     plain_seeds: Annotated[int, Setting("initialisations on plain batches, as a check; 0: none", kind=int, ge=0)] = 0
-    plain_batch: Annotated[int, Setting("samples of a plain batch", kind=int, ge=2)] = 2000
+    plain_batch: Annotated[int, Setting("samples of a plain batch", kind=int, ge=2, even=True)] = 2000
     plain_steps: Annotated[int, Setting("steps on plain batches", kind=int, ge=1)] = 2500
 
     @classmethod
@@ -137,7 +136,6 @@ class Figure5(AbstractExperiment):
         )  # fmt: skip
 
     def check(self) -> None:
-        even(self, "batch", "plain_batch")
         if self.plain_seeds == 1:
             raise setting_error(Figure5, "plain_seeds", 1, "0, or 2 and more: one alone has no spread")
         for name in ("records", "plain_steps") if self.plain_seeds else ("records",):
@@ -182,7 +180,7 @@ class Figure5(AbstractExperiment):
             here=Curve(family, tuple(values), local[: len(values)]),
             there=Curve(family, tuple(beside), local[len(values) :]),
             time=trained.time,
-            threshold=_excess(family, critical(short, long, SIZE)),
+            threshold=pixel_excess(make(critical(short, long, SIZE))),
             predicted=np.array([self._predicted(task) for task in tasks[: len(values)]]),
         )
 
@@ -203,10 +201,6 @@ class Figure5(AbstractExperiment):
         return value, np.asarray(ipr(trained.final[:, 0]), float)
 
 
-def _excess(family: str, value: float) -> float:
-    return FAMILIES[family](value).stimuli[0].marginal.excess_kurtosis()
-
-
 def _sampled(k: float, rng: np.random.Generator) -> float:
     """The excess kurtosis of a sample of Kur(k), as the authors take it: |x| = u (1 - u^k)^(-1/k) of a uniform u."""
     u = rng.random(SAMPLE)
@@ -225,7 +219,7 @@ class Curve:
     @property
     def excess(self) -> np.ndarray:
         """The exact excess kurtosis of every setting."""
-        return np.array([_excess(self.family, value) for value in self.settings])
+        return np.array([pixel_excess(FAMILIES[self.family](value)) for value in self.settings])
 
     def passes(self, at: int) -> np.ndarray:
         """Up to which excess kurtosis each seed has an IPR above 0.8, counted from the most negative setting.

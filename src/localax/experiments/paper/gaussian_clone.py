@@ -16,7 +16,6 @@ from ...theory import exact_flow
 from ...theory.steady import mode_fixed_points, winning_mode
 from ...trajectory import Trajectory
 from ..experiment import AbstractExperiment, AbstractMeasured
-from ..toolkit.checks import even
 from ..toolkit.neuron import neuron, orbit
 from ..toolkit.seeds import seed_from, seeds_from
 from ..toolkit.sources import NETWORKS, PAPER
@@ -74,13 +73,10 @@ class GaussianClone(AbstractExperiment):
     starts: Annotated[int, Setting("initialisations", kind=int, ge=1)] = 10
     rate: Annotated[float, Setting("learning rate", gt=0)] = 0.05
     steps: Annotated[int, Setting("steps of training", kind=int, ge=RECORDS)] = 2000
-    batch: Annotated[int, Setting("samples a step, each with its orbit", kind=int, ge=2)] = 64
+    batch: Annotated[int, Setting("samples a step, each with its orbit", kind=int, ge=2, even=True)] = 64
     lifetimes: Annotated[
         float, Setting("lifetimes of their slowest mode for which the clones are followed exactly", gt=0, le=1000)
     ] = 30.0
-
-    def check(self) -> None:
-        even(self, "batch")
 
     @classmethod
     def paper(cls) -> "GaussianClone":

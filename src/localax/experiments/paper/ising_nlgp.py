@@ -29,7 +29,6 @@ from ...theory import localized_attractor
 from ...theory.steady import LocalizedAttractor
 from ...training import stable_rate
 from ..experiment import AbstractExperiment, AbstractMeasured
-from ..toolkit.checks import even
 from ..toolkit.neuron import neuron, orbit
 from ..toolkit.seeds import seed_from, seeds_from
 from ..toolkit.sources import PAPER
@@ -114,14 +113,13 @@ class IsingNLGP(AbstractExperiment):
     starts: Annotated[int, Setting("initialisations, each with data of its own", kind=int, ge=1, le=1000)] = 4
     rate: Annotated[float, Setting("learning rate", gt=0, le=1)] = 0.1
     steps: Annotated[int, Setting("steps of training", kind=int, ge=50)] = 3000
-    batch: Annotated[int, Setting("samples a step, each with its orbit", kind=int, ge=2, le=100_000)] = 16
+    batch: Annotated[int, Setting("samples a step, each with its orbit", kind=int, ge=2, le=100_000, even=True)] = 16
 
     @classmethod
     def paper(cls) -> "IsingNLGP":
         return cls(samples=1_000_000, starts=8, batch=32, steps=5000)
 
     def check(self) -> None:
-        even(self, "batch")
         if not self.couplings[0] < self.couplings[1]:
             raise setting_error(type(self), "couplings", self.couplings, "the weaker, of label 0, before the stronger")
 
@@ -242,10 +240,6 @@ class Law:
     def local(self) -> np.ndarray:
         """Which starts end localized."""
         return localized(self.ends)
-
-    def aligned(self, target: np.ndarray) -> np.ndarray:
-        """The final fields, each with the shift and the sign that bring it nearest to the target."""
-        return align(target, self.ends).field
 
     def gaps(self, target: np.ndarray) -> np.ndarray:
         """Relative distance of every final field from the target, up to shift and sign."""
@@ -377,7 +371,7 @@ class Measured(AbstractMeasured):
     def figures(self) -> tuple[Figure, ...]:
         exact, pixels = self.exact.field, np.arange(float(self.experiment.size))
         curves = {name: np.median(ipr(law.paths), 0) for name, law in self.pair.items()}
-        one_each = {"exact, spins": exact} | {name: law.aligned(exact)[0] for name, law in self.pair.items()}
+        one_each = {"exact, spins": exact} | {name: align(exact, law.ends).field[0] for name, law in self.pair.items()}
         rows = (
             (*self._bars(), Lines("median IPR", self.laws[0].time, curves, xlabel="time")),
             (

@@ -14,7 +14,6 @@ from ...outcome import Claim, Figure, Lines, Number, Rule, Scatter, Table, by_th
 from ...spec import Setting
 from ...stimuli import NLGP, Ising, Kur
 from ..experiment import AbstractExperiment, AbstractMeasured
-from ..toolkit.checks import rising
 from ..toolkit.sources import PAPER
 from ..toolkit.words import listed, or_infinite
 
@@ -76,15 +75,14 @@ class Kurtosis(AbstractExperiment):
     title: ClassVar[str] = "The kurtosis of Kur(k)"
     cost: ClassVar[float] = 5.0
 
-    sizes: Annotated[tuple[int, ...], Setting("sizes of samples", kind=int, ge=10, le=10_000_000, many=(1, None))] = (
+    sizes: Annotated[
+        tuple[int, ...], Setting("sizes of samples", kind=int, ge=10, le=10_000_000, many=(1, None), rising=True)
+    ] = (
         1_000,
         10_000,
         100_000,
     )
     repeats: Annotated[int, Setting("samples of each size", kind=int, ge=2, le=10_000)] = 60
-
-    def check(self) -> None:
-        rising(self, "sizes")
 
     @classmethod
     def paper(cls) -> "Kurtosis":

@@ -18,11 +18,10 @@ from ..._progress import Update
 from ...analysis import concentration, localized
 from ...outcome import Claim, Fields, Figure, Number, Rule, Scatter, by_theory
 from ...spec import Setting
-from ...stimuli import Task
 from ..experiment import AbstractExperiment, AbstractMeasured
 from ..toolkit.seeds import seed_from
 from ..toolkit.sources import PAPER
-from ..toolkit.tasks import NARROW, SIZE, WIDE, kur, nlgp
+from ..toolkit.tasks import NARROW, SIZE, WIDE, kur, nlgp, pixel_excess
 from ..toolkit.words import listed
 
 PAIRS = (WIDE, (1.0, 2.0), NARROW)
@@ -95,7 +94,7 @@ class LargeRings(AbstractExperiment):
         tori = tuple(At.found((side, side), WIDE) for side in sorted(self.sides))
         progress(0.6)
         shape = (self.integrated, self.integrated)
-        threshold = _excess(nlgp(theory.critical_gain(*WIDE, shape), WIDE, shape))
+        threshold = pixel_excess(nlgp(theory.critical_gain(*WIDE, shape), WIDE, shape))
         flows = tuple(self._flow(share, threshold, seed_from(key)) for share in sorted(self.shares))
         return Measured(self, figures, rings, tori, flows)
 
@@ -106,11 +105,7 @@ class LargeRings(AbstractExperiment):
         random = np.random.default_rng(seed).normal(size=(self.starts, *shape)) * np.sqrt(1e-3 / math.prod(shape))
         starts = np.concatenate([_bump(self.integrated)[None], random])
         ends = theory.effective_flow(task, starts, times=[0.0, self.time]).final.reshape(-1, *shape)
-        return Flow(share, _excess(task), theory.steady.flat_is_unstable(task), ends)
-
-
-def _excess(task: Task) -> float:
-    return task.stimuli[1].marginal.excess_kurtosis()
+        return Flow(share, pixel_excess(task), theory.steady.flat_is_unstable(task), ends)
 
 
 def _gain_of(excess: float) -> float:
@@ -118,7 +113,7 @@ def _gain_of(excess: float) -> float:
     low, high = GAINS
     for _ in range(60):
         middle = math.sqrt(low * high)
-        low, high = (middle, high) if _excess(nlgp(middle)) > excess else (low, middle)
+        low, high = (middle, high) if pixel_excess(nlgp(middle)) > excess else (low, middle)
     return low
 
 
@@ -157,9 +152,9 @@ class At:
         at_gain = nlgp(gain, pair, size) if np.isfinite(gain) else None
         return cls(
             size, pair,
-            gain, _excess(at_gain) if at_gain else np.nan,
+            gain, pixel_excess(at_gain) if at_gain else np.nan,
             theory.steady.critical_excess_kurtosis(at_gain) if at_gain else np.nan,
-            k, _excess(kur(k, pair, size)) if np.isfinite(k) else np.nan,
+            k, pixel_excess(kur(k, pair, size)) if np.isfinite(k) else np.nan,
         )  # fmt: skip
 
     @property

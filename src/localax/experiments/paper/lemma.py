@@ -25,7 +25,6 @@ from ...outcome import Claim, Figure, Lines, Number, Rule, Scatter, Table, as_me
 from ...spec import Setting
 from ...stimuli import NLGP, AbstractStimulus, Ising, Kur
 from ..experiment import AbstractExperiment, AbstractMeasured
-from ..toolkit.checks import rising
 from ..toolkit.expansions import SLOPE, at, full
 from ..toolkit.figure8 import SHARP
 from ..toolkit.gated_input import GatedInput, SquaredError, covariance_image, linear_input, sampled_input
@@ -111,12 +110,12 @@ class Lemma(AbstractExperiment):
     cost: ClassVar[float] = 20.0
 
     sizes: Annotated[
-        tuple[int, ...], Setting("sizes of the ring, increasing", kind=int, ge=24, le=1000, many=(2, None))
+        tuple[int, ...], Setting("sizes of the ring", kind=int, ge=24, le=1000, many=(2, None), rising=True)
     ] = (40, 160)
     fields: Annotated[int, Setting("random fields on each ring", kind=int, ge=2, le=1000)] = 12
     samples: Annotated[int, Setting("samples behind a true gradient", kind=int, ge=200, le=2_000_000)] = 20_000
     times: Annotated[
-        tuple[float, ...], Setting("moments of training, from 0 on, increasing", ge=0, le=1000, many=(2, None))
+        tuple[float, ...], Setting("moments of training, from 0 on", ge=0, le=1000, many=(2, None), rising=True)
     ] = (0.0, 5.0, 10.0, 15.0, 20.0, 30.0, 100.0)
 
     @classmethod
@@ -124,7 +123,6 @@ class Lemma(AbstractExperiment):
         return cls(sizes=(40, 80, 160, 320), fields=20, samples=60_000)
 
     def check(self) -> None:
-        rising(self, "sizes", "times")
         if self.times[0] != 0:
             raise setting_error(type(self), "times", self.times, "from 0 on")
 

@@ -81,7 +81,7 @@ class Orientation(AbstractExperiment):
     units: Annotated[int, Setting("units of the committee", kind=int, ge=2)] = 20
     rate: Annotated[float, Setting("learning rate", gt=0)] = 3.0
     steps: Annotated[int, Setting("steps of training", kind=int, ge=1)] = 1200
-    batch: Annotated[int, Setting("samples a step, each with its orbit", kind=int, ge=2)] = 10
+    batch: Annotated[int, Setting("samples a step, each with its orbit", kind=int, ge=2, even=True)] = 10
     patch: Annotated[int, Setting("side of the photographs' patches", kind=int, ge=6, le=64)] = 10
     patches: Annotated[int, Setting("patches that are unmixed", kind=int, ge=200)] = 10_000
     iterations: Annotated[int, Setting("iterations of ICA at most", kind=int, ge=1)] = 100
@@ -91,8 +91,6 @@ class Orientation(AbstractExperiment):
         return cls(side=24, steps=5000, patch=12, patches=30_000, iterations=200)
 
     def check(self) -> None:
-        if self.batch % 2:
-            raise setting_error(type(self), "batch", self.batch, "even: half of the samples are of either class")
         if self.patches < 2 * self.patch**2:
             least = f"at least {2 * self.patch**2}, twice the pixels of a patch"
             raise setting_error(type(self), "patches", self.patches, least)
@@ -133,7 +131,7 @@ def tuned(fields: np.ndarray) -> "Tuning":
     along = np.cos(angles)[:, None, None] * rows + np.sin(angles)[:, None, None] * columns
     waves = np.exp(-2j * np.pi * frequencies[:, None, None, None] * along)
     answers = np.abs(np.einsum("kayx,fyx->fka", waves, centred))
-    return Tuning(centred, np.abs(fields.sum((1, 2))), frequencies, answers)
+    return Tuning(centred, np.abs(fields.sum((1, 2))), answers)
 
 
 @dataclass(frozen=True)
@@ -142,7 +140,6 @@ class Tuning:
 
     fields: np.ndarray
     uniform: np.ndarray
-    frequencies: np.ndarray
     answers: np.ndarray
 
     @property

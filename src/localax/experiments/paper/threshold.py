@@ -15,16 +15,15 @@ from scipy.interpolate import PchipInterpolator
 from ... import theory
 from ..._errors import setting_error
 from ..._progress import Update
-from ...networks import Given
 from ...outcome import Claim, Figure, Number, Rule, Scatter, by_theory
 from ...spec import Setting
 from ...stimuli import Task
 from ..experiment import AbstractExperiment, AbstractMeasured
-from ..toolkit.neuron import neuron, orbit
+from ..toolkit.growth import trained_growth, wave_growth
+from ..toolkit.neuron import orbit
 from ..toolkit.seeds import seeds_from
 from ..toolkit.sources import PAPER
-from ..toolkit.tasks import SIZE, WIDE, kur, nlgp
-from ..toolkit.train import train
+from ..toolkit.tasks import SIZE, WIDE, kur, nlgp, pixel_excess
 
 SETTLED = 4.0
 """Time that Eq. 5 gives the flat part to find its height under the wave, which it does at a rate of 3.5."""
@@ -90,11 +89,11 @@ class Threshold(AbstractExperiment):
         tasks = [make(value) for value in values]
         paths = [self._integrated(task) for task in tasks]
         runs = zip(tasks, paths, seeds, strict=True)
-        trained = [self._growth_rate(self._trained(task, path[0, 0], int(seed))) for task, path, seed in runs]
-        predicted = [self._growth_rate(path)[0] for path in paths]
+        trained = [trained_growth(self, task, path[0, 0], int(seed)) for task, path, seed in runs]
+        predicted = [wave_growth(path, self.save_every * self.rate)[0] for path in paths]
         rate, error = (np.array(column) for column in zip(*trained, strict=True))
-        excess = np.array([_excess(task) for task in tasks])
-        return Family(values, rate, error, np.array(predicted), excess, critical, _excess(make(critical)))
+        excess = np.array([pixel_excess(task) for task in tasks])
+        return Family(values, rate, error, np.array(predicted), excess, critical, pixel_excess(make(critical)))
 
     def _integrated(self, task: Task) -> np.ndarray:
         """Weights by Eq. 5 from the flat field with a wave, once it has settled, (1, time, pixel)."""
@@ -102,34 +101,6 @@ class Threshold(AbstractExperiment):
         start = theory.steady.flat_height(task) * (1 + wave)
         times = SETTLED + self.rate * np.arange(0, self.steps + 1, self.save_every)
         return theory.effective_flow(task, start, times=times, rtol=1e-8).weights[:, :, 0]
-
-    def _trained(self, task: Task, start: np.ndarray, seed: int) -> np.ndarray:
-        """Weights of networks that start there too, and differ by their data, (seed, time, pixel)."""
-        run = train(
-            task, neuron(), steps=self.steps, batch=self.batch, rate=self.rate, seeds=self.seeds,
-            init=Given(start[None]), data_seed=seed, estimator="orbit", stream="independent",
-            save_every=self.save_every,
-        )  # fmt: skip
-        return run.weights[..., 0, :]
-
-    def _growth_rate(self, weights: np.ndarray) -> tuple[float, float]:
-        """The rate r in wave(t + interval) = exp(r interval) wave(t) + noise, by least squares over all networks.
-
-        Noise moves the mean of log wave(t), but not this regression, as it has mean 0 wherever the wave is. The
-        standard error is the jackknife's over networks; it is 0 for a single one.
-        """
-        wave, interval = np.fft.fft(weights)[..., 1], self.save_every * self.rate
-        common = np.sum(np.real(wave[:, :-1].conj() * wave[:, 1:]), axis=1)
-        square = np.sum(np.abs(wave[:, :-1]) ** 2, axis=1)
-        rate = float(np.log(common.sum() / square.sum()) / interval)
-        if len(common) == 1:
-            return rate, 0.0
-        without = np.log((common.sum() - common) / (square.sum() - square)) / interval
-        return rate, float(np.sqrt((len(without) - 1) * without.var()))
-
-
-def _excess(task: Task) -> float:
-    return task.stimuli[1].marginal.excess_kurtosis()
 
 
 # What was measured ----------------------------------------------------------------------------------------------------

@@ -43,6 +43,11 @@ def largest(name: str, values: Sequence[float] | np.ndarray, unit: str = "") -> 
     return Number(name, finite(np.max(values)) if len(values) else None, unit=unit)
 
 
+def least(name: str, values: Sequence[float] | np.ndarray, unit: str = "") -> Number:
+    """The least of numbers that are all there."""
+    return Number(name, finite(np.min(values)) if len(values) else None, unit=unit)
+
+
 def some(fields: np.ndarray, count: int | None = None) -> np.ndarray:
     """The first fields (field, pixel) of a population, or an empty axis where there are none."""
     return fields[:count] if len(fields) else np.zeros((1, 2))

@@ -1,7 +1,5 @@
 """What the experiments on sigmoid units share: the notes' task, the units' responses, the least loss, a threshold."""
 
-from collections.abc import Sequence
-
 import numpy as np
 import scipy
 
@@ -12,9 +10,9 @@ NEAR = 0.05
 """Accuracy that may be missing for a network to count as no worse: a tenth of the way from chance to certainty."""
 
 
-def signed(gain: float, lengthscales: Sequence[float] = WIDE, size: int = SIZE) -> Task:
+def signed(gain: float) -> Task:
     """Short against long lengthscale with labels -1 and 1, as sigmoid units need."""
-    return Task([NLGP(size, lengthscale, gain) for lengthscale in lengthscales], [-1, 1])
+    return Task([NLGP(SIZE, lengthscale, gain) for lengthscale in WIDE], [-1, 1])
 
 
 def responses(x: np.ndarray, fields: np.ndarray, biases: np.ndarray) -> np.ndarray:

@@ -25,3 +25,8 @@ def nlgp(gain: float, lengthscales: Sequence[float] = WIDE, size: int | tuple[in
 
 def kur(k: float, lengthscales: Sequence[float] = WIDE, size: int | tuple[int, int] = SIZE) -> Task:
     return binary(*(Kur(size, lengthscale, k) for lengthscale in lengthscales))
+
+
+def pixel_excess(task: Task) -> float:
+    """The excess kurtosis of a pixel of the long class."""
+    return task.stimuli[1].marginal.excess_kurtosis()
