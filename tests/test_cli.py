@@ -375,3 +375,78 @@ def test_doctor_finds_what_works_and_what_does_not(tmp_path, monkeypatch):
     done = localax("doctor", folder=tmp_path)
     assert done.returncode == 1
     assert "TROUBLE cache" in done.stdout
+
+
+# Bad places -----------------------------------------------------------------------------------------------------------
+
+
+def alone(words: str, **environment: str) -> tuple[int, str]:
+    """A command in a shell, as a process of its own: its exit code, and what the terminal is told."""
+    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    command = f"set -o pipefail; {sys.executable} -m localax {words}"
+    done = subprocess.run(
+        ["bash", "-c", command], capture_output=True, text=True, env=inherited | environment, timeout=120, check=False
+    )
+    return done.returncode, done.stderr
+
+
+@pytest.mark.slow
+def test_what_cannot_be_printed_is_told_in_one_line():
+    if Path("/dev/full").exists():
+        assert alone("cite >/dev/full") == (2, "localax: [Errno 28] No space left on device\n")
+    assert alone("cite | true") in ((0, ""), (1, ""))  # nobody listens, or did just long enough
+
+
+@pytest.mark.slow
+def test_a_backend_that_is_not_there_is_told_in_one_line(tmp_path):
+    code, told = alone(f"stimuli --store {tmp_path} --out {tmp_path}", JAX_PLATFORMS="cuda")
+    assert (code, told.count("\n")) == (2, 1)
+    assert "JAX cannot begin on cuda, as JAX_PLATFORMS asks" in told
+    assert "No space" not in alone("doctor", JAX_PLATFORMS="cuda")[1]
+
+
+def test_doctor_goes_on_where_it_cannot_look(monkeypatch):
+    monkeypatch.setattr("localax._commands._about._browser", lambda: 1 / 0)
+    monkeypatch.setattr("localax._commands._about.no_backend", lambda: "JAX cannot begin")
+    done = localax("doctor")
+    assert done.returncode == 1
+    assert "TROUBLE browser       ZeroDivisionError" in done.stdout
+    assert "TROUBLE JAX           JAX cannot begin" in done.stdout
+    assert "SLURM" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (("runs", "--store", "~nobody-of-this-name/x"), "no home is known here"),
+        (("reproduce", "fig5", "--summary", "/dev/null"), "--summary must be a file to write"),
+        (("reproduce", "fig5", "--check", "empty.json"), "empty.json: is no summary"),
+        (("stimuli", "--seed", str(2**63)), "2147483647"),
+        (("train", "--set", f"stimulus{'.a' * 1200}=1"), "leads through more than 64 tables"),
+        (("train", "deep.toml"), "tables inside of tables more than 64 deep"),
+        (("train", "--steps", "2000000000", "--save_every", "1"), "at 2000000002 records"),
+    ],
+)
+def test_places_and_settings_that_nobody_means(words, complaint, tmp_path):
+    (tmp_path / "empty.json").write_text('{"experiments": []}')
+    (tmp_path / "deep.toml").write_text(f"stimulus{'.a' * 1200} = 1")
+    assert complaint in said(localax(*words, folder=tmp_path))
+
+
+def test_a_summary_that_cannot_be_written_is_told_before_anything_runs(tmp_path):
+    (tmp_path / "file").write_text("")
+    assert "Not a directory" in said(localax("reproduce", "fig5", "--summary", "file/s.json", folder=tmp_path))
+
+
+def test_a_run_that_cannot_be_drawn_is_shown(tmp_path, monkeypatch):
+    name = json.loads(localax(*RUN, "--json", folder=tmp_path).stdout)["run"]
+    for drawn in (tmp_path / "localax-results" / name).glob("*.png"):
+        drawn.unlink()
+
+    def refuse(*_):
+        raise PermissionError(13, "Permission denied", "there")
+
+    monkeypatch.setattr("localax._disk.write_atomically", refuse)
+    done = localax("runs", "show", name, folder=tmp_path)
+    assert done.returncode == 0
+    assert "picture not drawn: Permission denied" in done.stdout

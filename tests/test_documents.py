@@ -34,7 +34,8 @@ class Run:
 
 def compare(example: Example) -> None:
     """What the block above printed is what is written here."""
-    assert agrees(str(example.parsed), printed := example.namespace.pop("_printed")), f"it prints\n{printed}"
+    printed = example.namespace.pop("_printed")
+    assert agrees(str(example.parsed), printed), f"it prints\n{printed}"
 
 
 def agrees(written: str, printed: str) -> bool:

@@ -1,13 +1,14 @@
 """The lab's server: the page and what it needs, events that reach all who watch, the report, and what is kept."""
 
 import asyncio
+from unittest import mock
 
 import pytest
 
 from lab import events
 from localax import experiments, runner
 from localax.store import Store
-from localax.web._crew import Crew
+from localax.web._crew import Crew, Helper
 from localax.web._events import Events
 from localax.web._jobs import Job
 from localax.web._lab import Lab
@@ -123,6 +124,17 @@ def test_a_mistake_of_ours_ends_what_is_watched(where, monkeypatch, capsys):
         assert (status, error) == ("failed", None)
         assert b"a mistake of ours" in last
         assert "KeyError in test_lab_server.py" in capsys.readouterr().err
+
+
+def test_a_process_that_is_killed_in_the_middle_of_a_line_has_ended():
+    async def life():
+        process = mock.Mock(asyncio.subprocess.Process, stdout=asyncio.StreamReader())
+        process.stdout.feed_data(b'["frame",1]\n["frame",[2,')
+        process.stdout.feed_eof()
+        process.wait.return_value = -9
+        return [answer async for answer in Helper(process).answers()]
+
+    assert asyncio.run(life()) == [("frame", 1), ("failed", "its process ended with code -9; start it again")]
 
 
 def test_what_the_lab_keeps_is_bounded_after_many_runs(lab_store):

@@ -1,10 +1,12 @@
 """The report draws what it is given: every panel, the same bytes on repeat, and a page that asks for nothing."""
 
 import base64
+import contextlib
 import hashlib
 import html
 import json
 import re
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -31,7 +33,7 @@ from localax.outcome import (
     as_measured,
     by_theory,
 )
-from localax.report import figure, page, picture, publish
+from localax.report import _publish, figure, page, picture, publish
 from localax.report._formulas import with_formulas
 
 TOP = Path(__file__).parents[1]
@@ -184,6 +186,28 @@ def test_a_figure_is_drawn_once(tmp_path):
     (tmp_path / "figures" / "name-1.png").unlink()
     publish([changed], tmp_path, "T")
     assert (tmp_path / "figures" / "name-1.png").exists()
+
+
+def test_a_picture_that_another_program_has_written_is_drawn_anew(tmp_path):
+    first = publish([outcome()], tmp_path, "T").read_bytes()
+    svg = tmp_path / "figures" / "name-1.svg"
+    svg.write_bytes(svg.read_bytes().replace(b'pt"', b'"'))
+    assert publish([outcome()], tmp_path, "T").read_bytes() == first
+
+
+def test_figures_are_drawn_here_where_a_process_that_draws_is_killed(monkeypatch):
+    @contextlib.contextmanager
+    def killed(_):
+        def mapping(act, figures):
+            yield act(next(iter(figures)))
+            raise BrokenProcessPool
+
+        yield mapping
+
+    monkeypatch.setattr(_publish, "_mapping", killed)
+    monkeypatch.setattr(_publish, "as_files", lambda figure: {"csv": figure.title.encode()})
+    figures = {name: Figure(name, ()) for name in ("a", "b", "c")}
+    assert dict(_publish._each_drawn(figures, 2)) == {name: {"csv": name.encode()} for name in figures}
 
 
 def test_what_is_expected_and_why_stand_beside_a_claim():

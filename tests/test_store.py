@@ -281,6 +281,7 @@ def test_leftovers_are_found_once_they_are_old(store: Store) -> None:
     lost = store.folder({"n": 2})
     lost.mkdir()
     store.scratch({"n": 3}, {})  # may be taken up again
+    (store.root / ".notes.tmp").write_text("somebody's own")
     assert store.leftovers() == []
     assert set(store.leftovers(seconds=-1)) == {orphan, lost}
     for path in store.leftovers(seconds=-1):
@@ -447,6 +448,9 @@ def test_two_may_ask_at_once_whether_a_folder_can_be_written(store: Store, monke
         unlink(path, **how)
 
     monkeypatch.setattr(Path, "unlink", meanwhile)
+    refuse_unwritable(store.root)
+    assert not store.root.exists()  # it looks where it would be made
+    store.root.mkdir()
     refuse_unwritable(store.root)
     assert [*store.root.iterdir()] == []
 

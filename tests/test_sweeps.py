@@ -475,6 +475,11 @@ def test_the_command_runs_draws_and_tells_what_failed(tmp_path, localax):
         assert np.isfinite(data.threshold).sum() == 32
     assert localax("plot", "out", "--x", "lengthscale_1", "--y", "threshold")[0] == 0
     assert (tmp_path / "out" / "lengthscale_1-threshold.png").exists()
+    with xarray.open_dataset(tmp_path / "out" / "sweep.nc") as data:
+        data.isel(lengthscale_1=0).to_netcdf(tmp_path / "part.nc")
+    code, said = localax("plot", "part.nc", "--x", "lengthscale_1", "--y", "threshold")
+    assert code == 2
+    assert "is no result of a sweep" in said
     code, said = localax("sweep", "s.toml", "--set", "stimulus.kind=nlpg")
     assert code == 2
     assert said.count("\n") == 1

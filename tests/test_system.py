@@ -139,7 +139,7 @@ def kept(code: str, folder: Path, **flags: str) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("order", ["import localax; localax.fast(); import jax", "import jax, localax; localax.fast()"])
 def test_what_is_compiled_is_kept(order, tmp_path):
-    assert kept(f"{order}; {COMPILE}", tmp_path)
+    assert kept(f"{order}; {COMPILE}", tmp_path, JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS="0")  # it may take less
     assert (tmp_path / "localax" / "jax").is_dir()
 
 
@@ -215,3 +215,37 @@ def test_what_draws_ends_with_whoever_asked_even_if_that_is_killed(tmp_path):
     assert process.stdout.readline() == "ready\n"
     process.kill()
     assert process.communicate(timeout=60) == ("", None)  # the pool holds the other end of this stream
+
+
+def test_a_cache_that_cannot_be_written_brings_no_warnings(tmp_path):
+    """JAX has two lines of its own for every program; ``localax doctor`` has one for all."""
+    code = (
+        "import warnings, localax._system as s; s.mend_cache()\n"
+        "for act in ('reading', 'writing'):\n"
+        "    warnings.warn(f\"Error {act} persistent compilation cache entry for 'jit_f': OSError\")\n"
+        "warnings.warn('another')"
+    )
+    environment = {**os.environ, "JAX_COMPILATION_CACHE_DIR": str(tmp_path / "gone")}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+    assert "persistent" not in done.stderr
+    assert "another" in done.stderr
+
+
+def test_a_pipe_in_the_place_of_a_lock_is_not_waited_for(tmp_path, monkeypatch):
+    (tmp_path / "mine-other").mkdir()
+    os.mkfifo(tmp_path / "mine-other" / ".lock")
+    monkeypatch.setattr(_system.tempfile, "tempdir", str(tmp_path))
+    with _system.own_folder("mine-") as folder:
+        assert folder.is_dir()
+    assert (tmp_path / "mine-other").exists()
+
+
+def test_without_a_home_nothing_is_kept(monkeypatch):
+    def nowhere():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.delenv("JAX_COMPILATION_CACHE_DIR", raising=False)
+    monkeypatch.setattr(_system.Path, "home", nowhere)
+    _system.fast()
+    assert "JAX_COMPILATION_CACHE_DIR" not in os.environ

@@ -112,13 +112,13 @@ def _temporary(folder: Path) -> Path:
 
 
 def refuse_unwritable(folder: Path) -> None:
-    """Find out before hours of work, by an OSError, that nothing could be kept in a **folder**; it is made."""
-    folder.mkdir(parents=True, exist_ok=True)
-    probe = _temporary(folder)
+    """Find out before hours of work, by an OSError, that nothing could be kept in a **folder**, or it not be made."""
+    there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    probe = _temporary(there)
     try:
         probe.write_bytes(b"0")  # a full disk still takes names
     except OSError as error:
-        raise OSError(error.errno, error.strerror, str(folder)) from error
+        raise OSError(error.errno, error.strerror, str(there)) from error
     finally:
         with suppress(OSError):
             probe.unlink()
@@ -130,7 +130,7 @@ HOUR = 3600.0
 
 def forsaken(folder: Path, seconds: float | int = HOUR) -> list[Path]:
     """The temporary files that killed writers left in a **folder**, once they have not changed for so many seconds."""
-    return [path for path in folder.glob(".*.tmp") if untouched(path, seconds)]
+    return [path for path in folder.glob(f".{'[0-9a-f]' * 16}.tmp") if untouched(path, seconds)]
 
 
 def untouched(path: Path, seconds: float | int = HOUR) -> bool:

@@ -97,28 +97,44 @@ def fast() -> None:
     One thread is the fastest for networks of this size, and what is kept is not compiled again. To be called before JAX
     has computed anything; what the environment says already is left as it is.
     """
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "localax" / "jax"
-    flags = {"jax_compilation_cache_dir": str(cache), "jax_persistent_cache_min_compile_time_secs": 0.1}
+    flags: dict[str, Any] = {"jax_persistent_cache_min_compile_time_secs": 0.1}
+    with contextlib.suppress(RuntimeError):  # nobody's home
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "localax" / "jax"
+        flags["jax_compilation_cache_dir"] = str(cache)
     os.environ.setdefault("NPROC", "1")
     for name, value in flags.items():
         if os.environ.setdefault(name.upper(), str(value)) == str(value) and "jax" in sys.modules:
             sys.modules["jax"].config.update(name, value)  # it has read the environment before
 
 
+def no_backend() -> str:
+    """Why JAX, where it is loaded, computes nothing at all, as on a GPU that is not there; empty if it does."""
+    try:
+        if "jax" in sys.modules:
+            sys.modules["jax"].devices()
+    except Exception as error:  # of many kinds, some of them without words
+        asked = os.environ.get("JAX_PLATFORMS", "")
+        said = f" on {asked}, as JAX_PLATFORMS asks" if asked else ""
+        return f"JAX cannot begin{said}: {str(error) or type(error).__name__}"
+    return ""
+
+
 def mend_cache() -> None:
     """Have what JAX kept compiled, and cannot read, removed, so that it is kept anew; JAX itself warns for ever.
 
-    A killed process, or a full disk, leaves it half-written. To be called in a program that is all ours.
+    A killed process, or a full disk, leaves it half-written. That nothing can be kept is for ``localax doctor`` to say.
+    To be called in a program that is all ours.
     """
     show = warnings.showwarning
 
     def mend(message: Warning | str, *rest: Any, **named: Any) -> None:
-        found = re.match(r"Error reading persistent compilation cache entry for '([\w-]+)'", str(message))
+        found = re.match(r"Error (?:reading|writing) persistent compilation cache entry for '([\w-]+)'", str(message))
         if found is None:
             show(message, *rest, **named)
             return
         for path in Path(os.environ.get("JAX_COMPILATION_CACHE_DIR", "")).glob(f"{found[1]}-*-cache"):
-            path.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # a cache that may only be read
+                path.unlink()
 
     warnings.showwarning = mend
 
@@ -151,9 +167,12 @@ def own_folder(prefix: str) -> Iterator[Path]:
     such locks, nothing of others is deleted.
     """
     for other in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
-        with contextlib.suppress(OSError), (other / _LOCK).open() as file:
-            if other.stat().st_uid == os.getuid() and _locked(file):
-                shutil.rmtree(other, ignore_errors=True)
+        with contextlib.suppress(OSError, AttributeError):  # not every system has owners
+            if other.lstat().st_uid != os.getuid() or not (other / _LOCK).is_file():
+                continue  # somebody else's, who may have put there what is waited for
+            with (other / _LOCK).open() as file:
+                if _locked(file):
+                    shutil.rmtree(other, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix=prefix) as folder, (Path(folder) / _LOCK).open("w") as file:
         _locked(file)
         yield Path(folder)
@@ -170,6 +189,11 @@ def _locked(file: IO[str]) -> bool:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return True
     return False
+
+
+def say_no_more() -> None:
+    """What could not be printed is not tried again when Python ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def ignore_interrupts() -> None:

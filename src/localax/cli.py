@@ -9,7 +9,7 @@ import typer
 
 from . import __version__, _commands
 from ._errors import SettingError, one_line
-from ._system import fast, mend_cache
+from ._system import fast, mend_cache, no_backend, say_no_more
 
 app = typer.Typer(
     name="localax",
@@ -46,15 +46,21 @@ def main() -> None:
         code = app(sys.argv[1:] or ["--help"], prog_name="localax", standalone_mode=False)
         if code == 130:  # how typer ends on Ctrl-C
             raise KeyboardInterrupt
+        sys.stdout.flush()
         sys.exit(code)
     except (typer.Abort, KeyboardInterrupt):
         _stop("interrupted; what was finished is kept, and the same command goes on from there", 130)
+    except BrokenPipeError:  # who read along has seen enough
+        say_no_more()
+        sys.exit(1)
     except (SettingError, OSError) as error:
         text = f"{error.strerror}: {error.filename}" if isinstance(error, OSError) and error.filename else str(error)
         _stop(text, 2)
     except Exception as error:
         if hasattr(error, "format_message"):  # words that typer cannot read
             _stop(_unread(error), 2)
+        if why := no_backend():
+            _stop(why, 2)
         _stop(f"a mistake of ours, sorry: {type(error).__name__}: {error} (see it all with: localax --debug ...)", 3)
 
 
@@ -69,9 +75,12 @@ def _stop(text: str, code: int) -> NoReturn:
     """One line on the error stream, the traceback before it with ``--debug``, and an exit code."""
     if _commands.DEBUG in sys.argv and code in (2, 3):
         traceback.print_exc()
+    try:
+        sys.stdout.flush()
+    except OSError:
+        say_no_more()
     print(f"localax: {one_line(text)}", file=sys.stderr, flush=True)
     if code == 130:  # XLA may still be computing, and an orderly exit would take its memory from under it
-        sys.stdout.flush()
         os._exit(code)
     sys.exit(code)
 

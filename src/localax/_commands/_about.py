@@ -7,7 +7,6 @@ import json
 import os
 import platform
 import shutil
-import tempfile
 import webbrowser
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +14,9 @@ from pathlib import Path
 import typer
 
 from .. import __version__
+from .._disk import refuse_unwritable
+from .._errors import one_line
+from .._system import no_backend
 from ._options import Folder, Json
 
 PAPER = """@inproceedings{lufkin2024nonlinear,
@@ -52,13 +54,22 @@ class Finding:
 
 def doctor(store: Folder = None, as_json: Json = False) -> None:
     """Look at what Localax needs and can use here; exit 1 if something that it needs does not work."""
-    looks: list[Callable[[], Finding]] = [
-        _versions, _backend, _threads, _cache, lambda: _store(store), _browser, *map(_extra, EXTRAS), _slurm,
-    ]  # fmt: skip
-    findings = [look() for look in looks]
+    looks: dict[str, Callable[[], Finding]] = {
+        "versions": _versions, "JAX": _backend, "threads": _threads, "cache": _cache, "store": lambda: _store(store),
+        "browser": _browser, **{name: _extra(name) for name in EXTRAS}, "SLURM": _slurm,
+    }  # fmt: skip
+    findings = [_looked(name, look) for name, look in looks.items()]
     print(json.dumps([dataclasses.asdict(f) for f in findings], indent=1) if as_json else "\n".join(map(str, findings)))
     if any(finding.fine is False for finding in findings):
         raise typer.Exit(1)
+
+
+def _looked(name: str, look: Callable[[], Finding]) -> Finding:
+    """What was found, or why nobody could look: that is what is asked for."""
+    try:
+        return look()
+    except Exception as error:
+        return Finding(name, one_line(f"{type(error).__name__}: {error}", 200), False)
 
 
 PARTS = ("jax", "jaxlib", "numpy", "scipy", "equinox", "diffrax", "matplotlib")
@@ -76,6 +87,8 @@ def _backend() -> Finding:
     import jax
     import numpy as np
 
+    if why := no_backend():
+        return Finding("JAX", one_line(why, 200), False)
     devices = ", ".join(str(device) for device in jax.devices())
     found = float(jax.jit(lambda x: (x * x).sum())(np.arange(10.0)))
     said = f"{jax.default_backend()} ({devices})"
@@ -111,13 +124,12 @@ def _store(folder: Path | None) -> Finding:
 
 
 def _unwritable(folder: Path) -> str:
-    """Why nothing can be written to a folder, or to the nearest one above it that is there; empty if it can be."""
-    there = next(path for path in (folder, *folder.resolve().parents) if path.exists())
+    """Why nothing can be written to a folder; empty if it can be."""
     try:
-        with tempfile.TemporaryFile(dir=there):
-            return ""
+        refuse_unwritable(folder)
     except OSError as error:
         return f"{folder} cannot be written to: {error.strerror}"
+    return ""
 
 
 def _megabytes(folder: Path) -> float:

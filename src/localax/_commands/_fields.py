@@ -21,15 +21,19 @@ def report_run(trajectory: Any, store: Any, name: str, loaded: bool, as_json: bo
         "ipr": ipr(fields, ndim=ndim).tolist(),
         "peak": peak(fields, ndim=ndim).tolist(),
         "kind": [Kind(int(kind)).name.lower() for kind in classify(fields, ndim=ndim)],
-        "picture": str(_picture(trajectory, store, name)),
+        "picture": None,
     }
+    try:
+        numbers["picture"] = drawn = str(_picture(trajectory, store, name))
+    except OSError as error:  # a store of somebody else, or a full disk
+        drawn = f"not drawn: {error.strerror}"
     if as_json:
         print(json.dumps(numbers, indent=1))
         return
     _print_fields(trajectory, numbers)
     status = {s: trajectory.status.count(s) for s in dict.fromkeys(trajectory.status)}
     print(", ".join(f"{count} {s}" for s, count in status.items()))
-    print(f"{'loaded from' if loaded else 'kept in'} {numbers['folder']}\npicture {numbers['picture']}")
+    print(f"{'loaded from' if loaded else 'kept in'} {numbers['folder']}\npicture {drawn}")
 
 
 SHOWN = 40

@@ -2,13 +2,13 @@
 
 import dataclasses
 import json
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .._errors import SettingError
+from .._disk import refuse_unwritable
+from .._errors import one_line
 from ._options import Json
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def predict(
         bool, typer.Option("--flows", help="Follow the theory's flows beside it, where they apply.")
     ] = False,
     verify: Annotated[bool, typer.Option("--verify", help="Train eight networks on the data, too.")] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of clones and contrasts.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Seed of clones and contrasts.")] = 0,
     report: Annotated[Path | None, typer.Option(help="Folder for a page, a picture, JSON and the field.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -39,7 +39,7 @@ def predict(
     from .._progress import progress_bar
 
     if report is not None:
-        _refuse_no_folder(report)
+        refuse_unwritable(report)
     data, given = prediction.read_data(file, labels, array=array, patch=patch, seed=seed)
     other = None if contrast is None else prediction.read_samples(contrast, array=array, patch=patch, seed=seed)
     with progress_bar("predict", show=not as_json) as update:
@@ -49,19 +49,10 @@ def predict(
         )  # fmt: skip
     notes = (*data.notes, *(other.notes if other else ()))
     found = dataclasses.replace(found, reasons=(*found.reasons, *notes))
-    page = None if report is None else _write(found, report, str(file))
-    print(found.to_json() if as_json else found)
+    print(found.to_json() if as_json else found, flush=True)  # nothing that comes after may lose it
+    page = None if report is None else _write(found, report, one_line(str(file)))
     if page is not None and not as_json:
         print(f"\nreport {page}")
-
-
-def _refuse_no_folder(folder: Path) -> None:
-    """Before hours of work, say that nothing could be written."""
-    nearest = next(path for path in (folder, *folder.absolute().parents) if path.exists())
-    if not nearest.is_dir():
-        raise SettingError(f"predict: --report must be a folder, {nearest} is a file")
-    if not os.access(nearest, os.W_OK):
-        raise SettingError(f"predict: --report must be a folder that can be written to, {nearest} cannot")
 
 
 LEADS = {

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from .._disk import refuse_unwritable
 from .._errors import SettingError, setting_error
 from ._options import Folder, Fresh, Json, On, Open, Out, OutOrNone
 from ._troubles import tell_failures
@@ -19,7 +20,7 @@ def stimuli(
     out: Out = Path("localax-report/stimuli"),
     size: Annotated[int, typer.Option(min=20, max=2000, help="Pixels of each ring.")] = 100,
     samples: Annotated[int, typer.Option(min=100, max=1_000_000, help="Samples behind each statistic.")] = 10_000,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the samples.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Seed of the samples.")] = 0,
     store: Folder = None,
     fresh: Fresh = False,
     open_: Open = False,
@@ -119,6 +120,10 @@ def _check_summaries(summary: Path | None, check: Path | None, preset: str, chan
 
     if (summary or check) and (changes or (summary and check)):
         raise SettingError("reproduce: --summary and --check are for a preset as it is (no --set), and one at a time")
+    if summary is not None:
+        if summary.exists() and not summary.is_file():
+            raise setting_error("reproduce", "--summary", str(summary), "a file to write")
+        refuse_unwritable(summary.absolute().parent)
     if check is not None and (found := read_summary(check)["preset"]) != preset:
         raise setting_error("reproduce", "check", check, f"of the preset {preset}; this file is of {found}")
 

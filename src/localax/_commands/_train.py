@@ -73,7 +73,7 @@ def _train(unit: Any, folder: Path | None, fresh: bool, as_json: bool) -> None:
 
 
 def _load_what_draws() -> None:
-    with contextlib.suppress(RuntimeError):  # a command that ends at once takes no more modules in
+    with contextlib.suppress(Exception):  # a command may end at once; and whoever draws is told what is wrong
         importlib.import_module("localax.report")
 
 

@@ -191,15 +191,15 @@ def _shown_figures(outcome: Outcome, files: Mapping) -> list[_Shown]:
 
 def _shown(figure: Figure, name: str, have: Mapping[str, bytes]) -> _Shown:
     tables = [_table(panel) for row in figure.rows for panel in row if isinstance(panel, Table)]
-    drawn = _picture(figure, have.get("svg") or picture(figure, "svg")) if drawable(figure) else None
+    drawn = _picture(figure, have.get("svg", b"")) if drawable(figure) else None
     return _Shown(figure, name, tables, tuple(have), drawn)
 
 
 def _picture(figure: Figure, svg: bytes) -> _Picture:
-    width, height = (
-        round(_SCALE * float(re.search(rb'%s="([\d.]+)pt"' % side, svg).group(1)))  # pyright: ignore[reportOptionalMemberAccess]
-        for side in (b"width", b"height")
-    )
+    sizes = [re.search(rb'%s="([\d.]+)pt"' % side, svg) for side in (b"width", b"height")]
+    if None in sizes:  # not drawn yet, or another program has written it since
+        return _picture(figure, picture(figure, "svg"))
+    width, height = (round(_SCALE * float(size[1])) for size in sizes if size)
     panels = ", ".join(panel.title for row in figure.rows for panel in row if not isinstance(panel, Table))
     address = f"data:image/svg+xml;base64,{base64.b64encode(svg).decode()}"
     return _Picture(address, width, height, f"{figure.title}: {panels}")

@@ -2,9 +2,10 @@
 
 import hashlib
 import multiprocessing
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import matplotlib
@@ -42,11 +43,10 @@ def publish(
         name: forms for name, figure in named.items() if (forms := _drawn_before(folder / "figures", name, figure))
     }
     left = {name: figure for name, figure in named.items() if name not in drawn}
-    with _mapping(min(workers, len(left))) as mapping:
-        for name, forms in zip(left, mapping(as_files, left.values()), strict=True):
-            drawn[name] = forms
-            _keep(folder / "figures", name, left[name], forms)
-            progress(len(drawn) / len(named))
+    for name, forms in _each_drawn(left, min(workers, len(left))):
+        drawn[name] = forms
+        _keep(folder / "figures", name, left[name], forms)
+        progress(len(drawn) / len(named))
     files: Files = {name: drawn[name] for name in named}
     write_atomically(folder / "claims.json", claims_json(outcomes).encode())
     return write_atomically(folder / "report.html", page(outcomes, about, files=files).encode())
@@ -74,6 +74,17 @@ def _keep(folder: Path, name: str, figure: Figure, forms: dict[str, bytes]) -> N
     for form, data in forms.items():
         write_atomically(folder / f"{name}.{form}", data)
     write_atomically(folder / f".{name}.state", _state(figure).encode())
+
+
+def _each_drawn(figures: Mapping[str, Figure], workers: int) -> Iterator[tuple[str, dict[str, bytes]]]:
+    """Every figure in all its forms; where a process that draws is killed, this one draws what is left."""
+    left = dict(figures)
+    with suppress(BrokenProcessPool), _mapping(workers) as mapping:
+        for name, forms in zip(figures, mapping(as_files, figures.values()), strict=True):
+            del left[name]
+            yield name, forms
+    for name, figure in left.items():
+        yield name, as_files(figure)
 
 
 @contextmanager

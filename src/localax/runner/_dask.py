@@ -120,7 +120,7 @@ def _connected(address: str) -> Iterator["_Scheduler"]:
         with ThreadPoolExecutor(1) as thread:  # a notebook has a loop of its own in this one
             thread.submit(asyncio.run, _greeting(address)).result()
         client = Client(address, timeout=ANSWER, set_as_default=False)
-    except (OSError, ValueError, TimeoutError) as error:
+    except (OSError, ValueError, TimeoutError, MemoryError) as error:  # others begin with words, not a length
         raise SettingError(f"no Dask scheduler answers at {address} within {ANSWER:.0f} s") from error
     scheduler = _Scheduler(client, address)
     try:

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def _read() -> dict[str, bytes]:
-    return {_module(path): path.read_bytes() for path in sorted(ROOT.rglob("*.py"))}
+    return {_module(path): path.read_bytes() for path in sorted(ROOT.rglob("[!.]*.py"))}
 
 
 def _module(path: Path) -> str:

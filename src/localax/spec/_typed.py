@@ -8,14 +8,24 @@ from typing import Any
 from .._disk import read_text
 from .._errors import SettingError, short
 
+DEEP = 64
+"""Tables inside of tables at most: a few are of use."""
+
 
 def read_toml(file: Path) -> dict[str, Any]:
     """The tables of a settings ``file`` in TOML."""
     text = read_text(file)
     try:
-        return tomllib.loads(text)
+        tables = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # also numbers of 5,000 digits, and lists in lists in lists
         raise SettingError(f"{file} is no TOML: {error}") from error
+    level: list[Any] = [tables]
+    for _ in range(DEEP):
+        level = [item for part in level for item in (part.values() if isinstance(part, dict) else part)]
+        level = [item for item in level if isinstance(item, dict | list)]
+    if level:
+        raise SettingError(f"{file} has tables inside of tables more than {DEEP} deep")
+    return tables
 
 
 def flag_pairs(words: Sequence[str]) -> list[tuple[str, Any]]:
@@ -59,6 +69,8 @@ def put(settings: dict[str, Any], path: Sequence[str], value: Any) -> None:
 
     Missing tables are made; a name that stands for an object becomes its table.
     """
+    if len(path) > DEEP:
+        raise SettingError(f"{short('.'.join(path))} leads through more than {DEEP} tables")
     place: Any = settings
     for part in path[:-1]:
         inner = place.setdefault(part, {})

@@ -67,7 +67,11 @@ class Store:
     """
 
     def __init__(self, root: StrPath | None = None) -> None:
-        self.root = Path(root or os.environ.get("LOCALAX_HOME") or "localax-results").expanduser().absolute()
+        place = root or os.environ.get("LOCALAX_HOME") or "localax-results"
+        try:
+            self.root = Path(place).expanduser().absolute()
+        except RuntimeError as error:  # ~ of nobody
+            raise setting_error("store", "its folder", str(place), "a folder; no home is known here") from error
 
     def folder(self, identity: Mapping[str, Any]) -> Path:
         """Where the result of this **identity** is or will be."""

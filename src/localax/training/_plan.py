@@ -86,7 +86,7 @@ def _prepared(
     saveat = chosen_saveat(save_every, saveat).spelt_out(steps)
     batches = Batches(batch, chosen_stream(stream), dtype)
     keys = stream_keys(data_seed, batches.stream.sharing, seeds)
-    _refuse_what_cannot_fit(laid, network.units, len(seeds), len(keys), batches, len(saveat.stops(steps)))
+    _refuse_what_cannot_fit(laid, network.units, len(seeds), len(keys), batches, saveat.most(steps))
     problem = _problem(laid, network, batches, keys, saveat, data_seed, estimator, loss, optimiser, divergence)
     parameters = first_parameters(network, laid.starts, seeds, laid.tasks[0].shape, dtype, laid.width)
     if before is not None:

@@ -137,6 +137,12 @@ class SaveAt(eqx.Module):
         every = max(steps // 100, 1) if self.every is None else min(self.every, steps)
         return SaveAt(every, record=record, probe=self.probe)
 
+    def most(self, steps: int) -> int:
+        """How many records a run of so many **steps** has at most, without a list of them."""
+        if self.steps is not None:
+            return len(self.steps) + 2
+        return 2 + (self.logarithmic or steps // (self.every or 1))
+
     def stops(self, steps: int) -> Int[np.ndarray, " records"]:
         """Which steps are recorded of a run of so many **steps**."""
         if self.steps is not None:

@@ -50,7 +50,7 @@ class Helper:
     async def answers(self) -> AsyncIterator[tuple[str, Any]]:
         """What it says on a request, word by word, to the one that ends it: "done" or "failed"."""
         assert self.process.stdout is not None
-        while line := await self.process.stdout.readline():
+        while (line := await self.process.stdout.readline()).endswith(b"\n"):  # a killed one stops anywhere
             name, data = json.loads(line)
             yield name, data
             if name in ("done", "failed"):

@@ -5,6 +5,7 @@ import contextlib
 import errno
 import logging
 import socket
+import tempfile
 import threading
 import webbrowser
 from collections.abc import Callable
@@ -55,6 +56,8 @@ def serve(
     # What is wrong with an upload is told to whoever sent it; its parser would tell the terminal too.
     logging.getLogger("python_multipart").addHandler(logging.NullHandler())
     with _bound(host, port) as listening:
+        with tempfile.TemporaryDirectory():  # a full disk is told before the page is
+            pass
         door, lab = Door.at(host, listening.getsockname()[1]), Lab(store)
         config = uvicorn.Config(
 create_app(lab, door), log_level="error", access_log=False, server_header=False,

@@ -35,6 +35,9 @@ async def received(lab: "Lab", request: Request, folder: Path) -> dict[str, Any]
             return await lab.ask(_kept, form, folder)
     except AnyHTTPException as error:
         raise HTTPException(422, f"the upload cannot be read: {error.detail}") from None
+    except OSError as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise HTTPException(507, f"the upload cannot be kept: {error.strerror}") from error
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise

@@ -82,7 +82,10 @@ def sweep_figure(
     """
     with _result(path) as data:
         made = _Picture(data, described(json.loads(data.attrs["settings"])), dict(at or {}))
-        return made.diagram(x, y, color or "ipr", theory) if made.is_axis(y) else made.curves(x, y, color, theory)
+        try:
+            return made.diagram(x, y, color or "ipr", theory) if made.is_axis(y) else made.curves(x, y, color, theory)
+        except RuntimeError as error:  # how netCDF tells of a part that is damaged
+            raise SettingError(f"plot: {path} cannot be read: {error}") from error
 
 
 def _result(path: StrPath) -> "xarray.Dataset":
@@ -91,7 +94,9 @@ def _result(path: StrPath) -> "xarray.Dataset":
 
     try:
         data = xarray.open_dataset(path)
-        described(json.loads(data.attrs["settings"]))
+        design = described(json.loads(data.attrs["settings"]))
+        if any(data.sizes[name] != size for name, size in zip(axis_names(design), design.shape, strict=True)):
+            raise ValueError("a part of a result")
     except (FileNotFoundError, PermissionError):
         raise
     except Exception as error:  # whatever is met in a file that is not what it should be

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..._disk import StrPath, refuse_unwritable
-from ..._errors import SettingError
+from ..._errors import SettingError, one_line
 from ..._progress import sweep_bar
 from ...store import Store
 from .._executors import AbstractExecutor
@@ -39,7 +39,8 @@ class Swept:
     def troubles(self) -> list[str]:
         """One line for each unit that failed: its settings and its error."""
         titles = {unit.name: unit.title for unit in self.plan.units}
-        return [f"{titles[name]}: {why.strip().splitlines()[-1]}" for name, why in self.results.failed.items()]
+        last = {name: why.strip().splitlines()[-1] for name, why in self.results.failed.items()}
+        return [one_line(f"{titles[name]}: {line}") for name, line in last.items()]
 
 
 def sweep_plan(source: StrPath | Mapping[str, Any], pairs: Sequence[str] = ()) -> SweepPlan:
