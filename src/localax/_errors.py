@@ -24,6 +24,13 @@ def setting_error(owner: type | str, name: str, value: Any, expected: str) -> Se
     return SettingError(f"{who}: {name} must be {expected}, got {short(value)}")
 
 
+def refuse_unknown(what: str, name: Any, known: Iterable[str]) -> None:
+    """Refuse a name that is none of those known."""
+    names = list(known)
+    if name not in names:
+        raise unknown(what, name, names)
+
+
 def unknown(what: str, name: Any, known: Iterable[str]) -> SettingError:
     """A name that is none of those known: the nearest ones, or all where none is near."""
     names, given = [str(one) for one in known], (name if isinstance(name, str) else short(name))[:60]

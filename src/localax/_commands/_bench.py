@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from .._errors import unknown
+from .._errors import refuse_unknown
 from ._options import Json
 
 
@@ -19,8 +19,7 @@ def bench(
     """Measure speed against its targets; exit 1 if one is missed."""
     folder = _benchmarks()
     known = sorted(path.stem for path in folder.glob("[!_]*.py"))
-    if what not in known:
-        raise unknown("benchmark", what, known)
+    refuse_unknown("benchmark", what, known)
     command = [sys.executable, str(folder / f"{what}.py"), *(options or []), *(["--json"] if as_json else [])]
     raise typer.Exit(subprocess.run(command, check=False).returncode)
 

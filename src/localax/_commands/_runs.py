@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .._errors import SettingError, setting_error, unknown
+from .._errors import SettingError, refuse_unknown, setting_error
 from ._fields import report_run
 from ._options import Folder, Json
 
@@ -35,8 +35,7 @@ def runs(
     """
     from ..store import Store
 
-    if action not in ACTIONS:
-        raise unknown("action", action, ACTIONS)
+    refuse_unknown("action", action, ACTIONS)
     shelf = Store(store)
     chosen = Chosen(kind, match)
     if action == "list":

@@ -4,7 +4,7 @@ An experiment's fields are its settings; ``measure`` gives numbers, and the numb
 chapters are tuples of classes; what experiments share is in ``toolkit``, and no experiment imports another.
 """
 
-from .._errors import unknown
+from .._errors import refuse_unknown
 from .beyond import BEYOND
 from .experiment import AbstractExperiment, AbstractMeasured
 from .gallery import Stimuli
@@ -26,8 +26,7 @@ ALL: dict[str, type[AbstractExperiment]] = {
 
 def named(name: str) -> type[AbstractExperiment]:
     """An experiment by its **name**, such as "fig5"."""
-    if name not in ALL:
-        raise unknown("experiment", name, ALL)
+    refuse_unknown("experiment", name, ALL)
     return ALL[name]
 
 

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import jax
 
 from .._disk import libraries
-from .._errors import unknown
+from .._errors import refuse_unknown
 from .._progress import Update
 from ..outcome import Claim, Figure, Outcome
 from ..spec import listing, plain_settings, settings_of
@@ -70,16 +70,14 @@ class AbstractExperiment(abc.ABC):
     def preset(cls, name: str) -> "AbstractExperiment":
         """A preset by its **name**: "quick" or "paper"."""
         presets = {"quick": cls.quick, "paper": cls.paper}
-        if name not in presets:
-            raise unknown("preset", name, presets)
+        refuse_unknown("preset", name, presets)
         return presets[name]()
 
     def changed(self, settings: Mapping[str, Any]) -> "AbstractExperiment":
         """The same experiment with other **settings**, by name."""
         known = settings_of(type(self))
         for name in settings:
-            if name not in known:
-                raise unknown(f"setting of {self.name}", name, known)
+            refuse_unknown(f"setting of {self.name}", name, known)
         return dataclasses.replace(self, **plain_settings(type(self), {**dataclasses.asdict(self), **settings}))
 
     @abc.abstractmethod

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._errors import setting_error, unknown
+from .._errors import refuse_unknown, setting_error
 
 
 def relu(x):
@@ -37,8 +37,7 @@ def named_activation(owner: type, choice: str | Callable) -> str | Callable:
         return next((name for name, function in ACTIVATIONS.items() if function is choice), choice)
     if not isinstance(choice, str):
         raise setting_error(owner, "activation", choice, "a name or a function")
-    if choice not in ACTIVATIONS:
-        raise unknown("activation", choice, ACTIVATIONS)
+    refuse_unknown("activation", choice, ACTIVATIONS)
     return choice
 
 

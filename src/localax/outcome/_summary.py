@@ -50,7 +50,10 @@ def read_summary(path: StrPath) -> dict[str, Any]:
     text = read_text(path)
     try:
         found = json.loads(text)
-        str(found["preset"]), [list(_apart(claim, claim)) for _, claim in _claims(found)]
+        if not isinstance(found["preset"], str):
+            raise TypeError
+        for _, claim in _claims(found):
+            list(_apart(claim, claim))
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise SettingError(f"{path}: is no summary that --summary wrote ({type(error).__name__})") from error
     return found

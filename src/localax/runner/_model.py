@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 import pydantic
 
-from .._errors import SettingError, short, unknown
+from .._errors import SettingError, refuse_unknown, short
 
 Model = TypeVar("Model", bound=pydantic.BaseModel)
 
@@ -16,8 +16,7 @@ def checked_by(model: type[Model], what: str, given: Mapping[str, Any], *, part:
     **what**: whose settings they are. **given**: by name. **part**: what errors call one of them.
     """
     for name in given:
-        if name not in model.model_fields:
-            raise unknown(f"{part} of {what}", name, model.model_fields)
+        refuse_unknown(f"{part} of {what}", name, model.model_fields)
     try:
         return model.model_validate(given)
     except pydantic.ValidationError as error:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from .._errors import setting_error, unknown
+from .._errors import refuse_unknown, setting_error
 from ..prediction import read_stimuli
 from ..spec import Setting, settings_of
 from ..stimuli import AbstractStimulus, Empirical
@@ -35,8 +35,7 @@ def with_data(given: Any) -> Any:
     if given["kind"] != Empirical.__name__:
         return {name: with_data(value) if name == "stimulus" else value for name, value in given.items()}
     for name in given.keys() - {"kind"}:
-        if name not in settings_of(OwnData):
-            raise unknown("setting of stimulus Empirical", name, settings_of(OwnData))
+        refuse_unknown("setting of stimulus Empirical", name, settings_of(OwnData))
     if not given.get("samples"):
         raise setting_error(Empirical, "samples", None, "a file of samples of your own, or a folder of images")
     files = [str(given[name]) for name in settings_of(OwnData) if given.get(name)]

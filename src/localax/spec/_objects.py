@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from .._errors import SettingError, setting_error, unknown
+from .._errors import SettingError, refuse_unknown, setting_error, unknown
 from ._setting import settings_of
 
 Shelf = Iterable[type]
@@ -36,8 +36,7 @@ def built(shelf: Shelf, what: str, settings: str | Mapping[str, Any]) -> Any:
     cls = chosen(shelf, what, given.pop("kind", ""))
     known = settings_of(cls)
     for name in given:
-        if name not in known:
-            raise unknown(f"setting of {what} {cls.__name__}", name, known)
+        refuse_unknown(f"setting of {what} {cls.__name__}", name, known)
     _refuse_missing(cls, what, given)
     return cls(**{name: _value(name, value, known[name]) for name, value in given.items()})
 

@@ -258,14 +258,14 @@ def _put(folder: Path, run: Run, files: Mapping[str, bytes]) -> None:
         try:
             for file, data in files.items():
                 write_atomically(folder / run.files[file], data)
-            old = _marked(folder) - mine
+            old = (_marked(folder) or set()) - mine
             write_atomically(folder / MARK, to_json(run))
         except FileNotFoundError:
             continue
         except BaseException:
             _forget(folder, mine)
             raise
-        if _is_whole(folder):  # as this one made it, or another that came later
+        if _marked(folder) is not None:  # as this one made it, or another that came later
             _forget(folder, old)
             return
     raise SettingError(f"{folder}: kept being removed while it was written; run it again")
@@ -276,18 +276,12 @@ def _tokens(run: Run) -> set[str]:
     return {Path(file).stem.rpartition("-")[2] for file in run.files.values()}
 
 
-def _marked(folder: Path) -> set[str]:
-    """The tokens of the files that the mark lists."""
+def _marked(folder: Path) -> set[str] | None:
+    """The tokens of the files that the mark lists; None where nobody finished."""
     try:
         return _tokens(read_run(folder))
     except SettingError:
-        return set()
-
-
-def _is_whole(folder: Path) -> bool:
-    with suppress(SettingError):
-        return bool(read_run(folder).name)
-    return False
+        return None
 
 
 def _forget(folder: Path, tokens: set[str]) -> None:
@@ -301,9 +295,8 @@ def _forget(folder: Path, tokens: set[str]) -> None:
 
 def _unlisted(folder: Path) -> list[Path]:
     """What a folder holds beside a result: the files of others, or all of it where nobody finished or goes on."""
-    try:
-        mine = _tokens(read_run(folder))
-    except SettingError:
+    mine = _marked(folder)
+    if mine is None:
         begun = (folder / _SCRATCH).is_dir() or (folder / MARK).exists() or folder.is_symlink()
         return [] if begun else [folder]
     with suppress(FileNotFoundError):  # it may be removed meanwhile

@@ -19,16 +19,8 @@ FEWEST = 250
 
 
 def checked_start(asker: str, w0: Any, shape: tuple[int, ...]) -> Float[np.ndarray, "seeds *pixels"]:
-    """Starting weights with one axis of seeds, or one line that says what is wrong with them."""
-    expected = f"finite numbers of shape {shape}, (seed, {_inside(shape)}) or (seed, 1, {_inside(shape)})"
-    array = finite_array(asker, "w0", w0, expected).astype(float)
-    lead = array.shape[: array.ndim - len(shape)]
-    if array.shape[len(lead) :] != shape or len(lead) > 2 or lead[1:] not in ((), (1,)) or 0 in array.shape:
-        raise setting_error(asker, "w0", f"shape {array.shape}", expected)
-    array = array.reshape(-1, *shape)
-    if not np.all(np.any(array.reshape(len(array), -1) != 0, axis=1)):
-        raise setting_error(asker, "w0", "a field of zeros", "not zero everywhere: the flow has no direction there")
-    return array
+    """Starting fields of single neurons, none of zeros, or one line that says what is wrong with them."""
+    return checked_units(asker, w0, shape, 1, zeros=False)[:, 0]
 
 
 def checked_fields(asker: str, w: Any, shape: tuple[int, ...]) -> Float[np.ndarray, "..."]:
@@ -67,10 +59,6 @@ def flat_damping(asker: str, shares: np.ndarray, modes: Float[np.ndarray, "class
     return float(total.flat[0])
 
 
-def _inside(shape: tuple[int, ...]) -> str:
-    return ", ".join(map(str, shape))
-
-
 def checked_times(asker: str, times: Any) -> Float[np.ndarray, " time"]:
     """Times to record, or one line that says what is wrong with them."""
     expected = "finite numbers >= 0 that increase"
@@ -80,8 +68,13 @@ def checked_times(asker: str, times: Any) -> Float[np.ndarray, " time"]:
     return array
 
 
-def checked_units(owner: str, w0: Any, pixels: tuple[int, ...], units: int) -> Float[np.ndarray, "seeds units *pixels"]:
-    """Starting weights as (seed, unit, *pixels), or one line that says what is wrong with them."""
+def checked_units(
+    owner: str, w0: Any, pixels: tuple[int, ...], units: int, *, zeros: bool = True
+) -> Float[np.ndarray, "seeds units *pixels"]:
+    """Starting weights as (seed, unit, *pixels), or one line that says what is wrong with them.
+
+    ``zeros``: whether a unit may be zero everywhere.
+    """
     inside = ", ".join(map(str, pixels))
     expected = f"finite numbers of shape {pixels}, (seed, {inside}) or (seed, {units}, {inside})"
     array = finite_array(owner, "w0", w0, expected).astype(float)
@@ -92,6 +85,8 @@ def checked_units(owner: str, w0: Any, pixels: tuple[int, ...], units: int) -> F
         array = array[:, None] if units == 1 else array[None]
     if array.ndim != len(pixels) + 2 or array.shape[1:] != (units, *pixels) or not array.size:
         raise setting_error(owner, "w0", f"shape {shape}", expected)
+    if not zeros and not np.all(np.any(array.reshape(*array.shape[:2], -1) != 0, axis=-1)):
+        raise setting_error(owner, "w0", "a field of zeros", "not zero everywhere: the flow has no direction there")
     return array
 
 

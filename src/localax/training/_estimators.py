@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._errors import SettingError, setting_error, unknown
+from .._errors import SettingError, refuse_unknown, setting_error
 from .._text import readable
 from .._types import Array, Float
 from ..networks import AbstractNetwork, Parameters, respond
@@ -151,8 +151,7 @@ def chosen_estimator(estimator: Any, task: Task) -> AbstractEstimator:
         return estimator.fitted(task)
     if not isinstance(estimator, str):
         raise setting_error("train", "estimator", estimator, "a name or an estimator object")
-    if estimator not in ESTIMATORS:
-        raise unknown("estimator", estimator, ESTIMATORS)
+    refuse_unknown("estimator", estimator, ESTIMATORS)
     return ESTIMATORS[estimator].fitted(task)
 
 

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from .._errors import setting_error, unknown
+from .._errors import refuse_unknown, setting_error
 
 Optimiser = Callable[[Any], optax.GradientTransformation]
 
@@ -17,8 +17,7 @@ OPTIMISERS: dict[str, Optimiser] = {"sgd": optax.sgd, "adam": optax.adam}
 def chosen_optimiser(optimiser: Any) -> Optimiser:
     """The optimiser behind a name; any function of the rate stands for itself."""
     if isinstance(optimiser, str):
-        if optimiser not in OPTIMISERS:
-            raise unknown("optimiser", optimiser, OPTIMISERS)
+        refuse_unknown("optimiser", optimiser, OPTIMISERS)
         return OPTIMISERS[optimiser]
     if not callable(optimiser):
         raise setting_error("train", "optimiser", optimiser, "a name or a function of the rate, such as optax.adam")

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._disk import storable
-from .._errors import setting_error, unknown
+from .._errors import refuse_unknown, setting_error
 from .._text import readable
 from .._types import Array, Float, Int
 from ..networks import AbstractNetwork, Parameters, respond
@@ -89,8 +89,7 @@ def chosen_records(record: Record) -> tuple[tuple[str, Callable[[Snapshot], Any]
 
 
 def _named(name: str) -> Callable[[Snapshot], Any]:
-    if name not in RECORDS:
-        raise unknown("record", name, RECORDS)
+    refuse_unknown("record", name, RECORDS)
     return RECORDS[name]
 
 

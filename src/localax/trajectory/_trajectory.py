@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._disk import StrPath, pack, plain, storable, unpack, write_atomically
-from .._errors import SettingError, setting_error, unknown
+from .._errors import SettingError, refuse_unknown, setting_error
 from .._text import brief, folded, table
 from ._dataset import PIXEL_AXES, dataset
 
@@ -143,8 +143,7 @@ class Trajectory:
         """Where the swept settings have these values."""
         found = np.ones(self.n_swept or 0, bool)
         for name, value in values.items():
-            if name not in self.swept:
-                raise unknown("swept setting", name, self.swept)
+            refuse_unknown("swept setting", name, self.swept)
             same = np.isclose(self.swept[name], value, rtol=1e-9, atol=0)
             if not same.any():
                 there = ", ".join(f"{one:g}" for one in np.unique(self.swept[name]))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import experiments, runner
-from .._errors import setting_error, unknown
+from .._errors import refuse_unknown, setting_error, unknown
 from ..outcome import Figure, Outcome, read_summary
 from ..report import as_csv, picture, with_formulas
 from ..store import Store
@@ -25,8 +25,7 @@ CLAIM = ("sentence", "verdict", "as_expected", "said", "source", "rule", "report
 
 def stored_outcomes(store: Store, preset: str) -> dict[str, Outcome]:
     """What is stored under a **preset**, by the name of the experiment."""
-    if preset not in PRESETS:
-        raise unknown("preset", preset, PRESETS)
+    refuse_unknown("preset", preset, PRESETS)
     units = [unit for unit in runner.experiment_units("all", preset) if store.finished(unit.identity)]
     return {unit.title: _outcome(store.root, unit.name) for unit in units}
 
@@ -135,8 +134,7 @@ def _listed(value: Any) -> Any:
 
 
 def _stored(store: Store, name: str, preset: str) -> Outcome:
-    if preset not in PRESETS:
-        raise unknown("preset", preset, PRESETS)
+    refuse_unknown("preset", preset, PRESETS)
     unit = runner.experiment_units(name, preset)[0]
     if not store.finished(unit.identity):
         raise Gone(f"{name} is not stored under the preset {preset}; run it first")
@@ -146,10 +144,8 @@ def _stored(store: Store, name: str, preset: str) -> Outcome:
 def reproduce_request(store: Store, name: str, body: Mapping[str, Any]) -> dict[str, Any]:
     """What a process is asked to run an experiment again."""
     preset = body.get("preset", "quick")
-    if preset not in PRESETS:
-        raise unknown("preset", preset, PRESETS)
-    if name not in experiments.ALL:
-        raise unknown("experiment", name, experiments.ALL)
+    refuse_unknown("preset", preset, PRESETS)
+    refuse_unknown("experiment", name, experiments.ALL)
     return {
         "job": "reproduce",
         "name": name,

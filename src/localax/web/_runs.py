@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar
 
-from .._errors import unknown
+from .._errors import refuse_unknown
 from ..runner import TrainingSettings
 from ..spec import plain_settings
 from ._crew import Crew
@@ -84,8 +84,7 @@ class Run(AbstractWork):
 
     def say(self, word: str, body: Mapping[str, Any]) -> None:
         """Pause, resume or stop, or take another rate."""
-        if word not in WORDS:
-            raise unknown("word to a run", word, WORDS)
+        refuse_unknown("word to a run", word, WORDS)
         if word == "stop":
             self.stop("stopped")
         elif self.helper is None or self.status not in WORDS[word]:

@@ -12,7 +12,7 @@ import pydantic
 import scipy
 
 from ..._disk import pack, unpack
-from ..._errors import setting_error, unknown
+from ..._errors import refuse_unknown, setting_error
 from ...spec import built
 from ...stimuli import AbstractStimulus, Task
 from .._model import checked_by
@@ -78,8 +78,7 @@ class Predict(AbstractWork):
 
     def checked(self, given):
         checked = checked_by(PredictSettings, self.name, given)
-        if checked.treatment not in TREATMENTS:
-            raise unknown("treatment", checked.treatment, TREATMENTS)
+        refuse_unknown("treatment", checked.treatment, TREATMENTS)
         if len(checked.classes) not in (1, 2):
             raise setting_error("predict", "classes", checked.classes, "one table, or two with label 0 first")
         if checked.fresh and (checked.treatment != "none" or len(checked.classes) == 1):

@@ -9,12 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from ..._errors import setting_error
 from ..._types import Array, Float
 from ...spec import checked_count, description
 from ...stimuli import AbstractStimulus, Task
 from ...trajectory import Trajectory
-from .._checks import checked_units
 from .._float64 import in_float64
 from .._products import two_classes
 from ._dominance import even_response, spread_of
@@ -46,9 +44,7 @@ def ascend_dominance(
     dominance of the batch; time counts steps.
     """
     two_classes(task, "ascend_dominance")
-    start = checked_units("ascend_dominance", w0, task.shape, 1)
-    if np.any(np.all(start.reshape(len(start), -1) == 0, axis=1)):
-        raise setting_error("ascend_dominance", "w0", "a field of zeros", "different from 0")
+    start = checked_start("ascend_dominance", w0, task.shape)
     steps, batch, records = (checked_count("ascend_dominance", n) for n in (steps, batch, records))
     at = np.unique(np.linspace(0, steps, records + 1).astype(int))
     climb = _Climb(

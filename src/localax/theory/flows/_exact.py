@@ -52,7 +52,8 @@ def exact_flow(
         raise setting_error("exact_flow", "network", network, "a network, e.g. lx.networks.SingleReLU()")
     rtol, atol, tolerance = (_positive(n, v) for n, v in (("rtol", rtol), ("atol", atol), ("tolerance", tolerance)))
     flow = _flow(task, network, tolerance)
-    at, weights = checked_times("exact_flow", times), _weights(task, network, w0)
+    at = checked_times("exact_flow", times)
+    weights = jnp.asarray(checked_units("exact_flow", w0, task.shape, network.units, zeros=False))
     biases = _biases(network, b0, weights.shape[:2])
     flat = weights.reshape(*weights.shape[:2], -1)
     refuse_endless("exact_flow", at, flow.fastest_rate(flat[0]))
@@ -93,15 +94,6 @@ def _positive(name: str, value: Any) -> float:
     if array.ndim or array <= 0:
         raise setting_error("exact_flow", name, value, "a finite number > 0")
     return float(array)
-
-
-def _weights(task: Task, network: AbstractNetwork, w0: Any) -> Any:
-    array = checked_units("exact_flow", w0, task.shape, network.units)
-    if np.any(np.all(array.reshape(*array.shape[:2], -1) == 0, axis=-1)):
-        raise setting_error(
-            "exact_flow", "w0", "a unit of zeros", "different from 0 in every unit: the flow has no direction there"
-        )
-    return jnp.asarray(array)
 
 
 def _biases(network: AbstractNetwork, b0: Any, shape: tuple[int, ...]) -> Any:
