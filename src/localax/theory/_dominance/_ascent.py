@@ -13,6 +13,7 @@ from ..._types import Array, Float
 from ...spec import checked_count, description
 from ...stimuli import AbstractStimulus, Task
 from ...trajectory import Trajectory
+from .._checks import checked_start
 from .._float64 import in_float64
 from .._products import two_classes
 from ._dominance import even_response, spread_of
