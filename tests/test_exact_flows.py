@@ -427,7 +427,7 @@ def test_shapes_of_the_start():
 
 
 BAD = {
-    "zeros": ({"w0": np.zeros(8)}, "w0 must be different from 0 in every unit"),
+    "zeros": ({"w0": np.zeros(8)}, "w0 must be not zero everywhere"),
     "shape": ({"w0": np.ones(7)}, "w0 must be finite numbers of shape"),
     "nan": ({"w0": np.full(8, np.nan)}, "w0 must be finite numbers"),
     "order": ({"times": [0, 2, 1]}, "times must be finite numbers >= 0 that increase"),

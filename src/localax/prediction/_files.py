@@ -203,14 +203,14 @@ def _mat(path: Path, name: str | None) -> Any:
     return _loaded_elsewhere(path, chosen)
 
 
-_LOADS = """
-import sys, numpy, scipy.io
-path, name, out = sys.argv[1:]
-try:
-    numpy.save(out, scipy.io.loadmat(path, variable_names=[name])[name], allow_pickle=False)
-except Exception as error:
-    sys.exit(f"{type(error).__name__}: {error}")
-"""
+_LOADS = (
+    "import sys, numpy, scipy.io\n"
+    "path, name, out = sys.argv[1:]\n"
+    "try:\n"
+    "    numpy.save(out, scipy.io.loadmat(path, variable_names=[name])[name], allow_pickle=False)\n"
+    "except Exception as error:\n"
+    "    sys.exit(f'{type(error).__name__}: {error}')\n"
+)
 
 
 def _loaded_elsewhere(path: Path, name: str) -> np.ndarray:
