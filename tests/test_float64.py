@@ -15,6 +15,7 @@ from localax import theory
 from localax.networks import GatedLinear, SingleReLU, SoftCommittee
 from localax.stimuli import NLGP, Algebraic, Empirical, Erf, Gaussian, Ising
 from localax.theory import flows, gates, hypercube, sigmoid, steady
+from localax.theory._float64 import in_float64
 
 N = 8
 W = np.random.default_rng(0).normal(size=N)
@@ -185,3 +186,10 @@ def test_float64_samples_need_no_flag():
         on = Gaussian(N, 1.0).sample(jax.random.key(0), 5, dtype=jnp.float64)
     assert off.dtype == np.float64
     np.testing.assert_array_equal(np.asarray(off), np.asarray(on))
+
+
+def test_theory_makes_room_for_what_it_compiles(monkeypatch):
+    asked = []
+    monkeypatch.setattr("localax.theory._float64.make_room", lambda: asked.append(True))
+    assert in_float64(lambda x: x + 1)(1) == 2
+    assert asked == [True]

@@ -67,25 +67,24 @@ def test_programs_are_forgotten_where_they_take_too_much(library, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.skipif(_system.pieces() == 0, reason="this system does not tell what a process has mapped")
 def test_programs_of_many_sizes_do_not_end_the_process():
-    """XLA ends a process that may map no more; here the limit is told to be what six of these sizes come to."""
+    """XLA ends a process that may map no more; here the limit is told to be what four of these sizes come to."""
     code = (
-        "import warnings; import numpy as np; import localax as lx; from localax import _system\n"
+        "import warnings; import localax as lx; from localax import _system\n"
         "warnings.simplefilter('ignore'); _system.LOOK = 2**20\n"
         "def pieces(n):\n"
         "    task = lx.Task([lx.stimuli.NLGP(n, 0.5, 3.0), lx.stimuli.NLGP(n, 1, 3.0)], [0, 1])\n"
         "    lx.train(task, lx.networks.SingleReLU(), steps=4, batch=4, rate=0.05, progress=False)\n"
-        "    lx.theory.effective_flow(task, np.eye(n)[:2] + 0.1, times=[0, 1.0])\n"
         "    return _system.pieces()\n"
         "first, second = pieces(10), pieces(11)\n"
-        "_system.most_pieces = lambda: 2 * (first + 2 * (second - first))\n"
-        "print((max(map(pieces, range(12, 18))) - first) / (second - first))"
+        "_system.most_pieces = lambda: 2 * (first + (second - first))\n"
+        "print((max(map(pieces, range(12, 16))) - first) / (second - first))"
     )
     alike = {**os.environ, "JAX_ENABLE_COMPILATION_CACHE": "false"}  # what is loaded has other pieces
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False, env=alike
     )
     assert done.returncode == 0, done.stderr
-    assert 1.5 < float(done.stdout) < 5  # half of the limit, and what the next size adds; without that it is 7
+    assert 1 < float(done.stdout) < 4  # half of the limit, and what the next size adds; without that it is 5
 
 
 def test_a_polite_end_is_taken_as_an_interruption():
