@@ -152,6 +152,7 @@ def nested(function, order):
     return function
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", [Bernoulli(), Erf(1), Laplace()], ids=lambda v: type(v).__name__)
 def test_third_derivative_is_the_corrected_one(law):
     """B-02: the third derivative at 0 is sqrt(2/pi)(3 - kappa), where the paper prints kappa^4."""

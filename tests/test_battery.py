@@ -224,6 +224,7 @@ CAUGHT = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lie", CAUGHT)
 def test_a_stimulus_that_lies_is_caught_by_the_right_item(lie):
     report = run_items(Liar(lie), {*STATEMENTS, *CAUGHT[lie]}, n=20_000)

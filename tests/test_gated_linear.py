@@ -78,6 +78,7 @@ def test_moments_of_spins_are_sums_over_states(rule):
     assert not found.sampled
 
 
+@pytest.mark.slow
 def test_exact_and_sampled_moments_agree():
     """Entries of A and b are means of products of unit-variance variables: spread at most about 2 each."""
     exact, drawn = (gated_moments(TASK, GatedLinear(GATES), method=m, samples=200_000) for m in ("exact", "sampled"))

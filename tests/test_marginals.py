@@ -165,6 +165,7 @@ def test_kur_map_has_the_tail_of_the_algebraic_sigmoid(k, dtype):
     np.testing.assert_array_equal(law.from_normal(jnp.asarray(-z)), -np.asarray(law.from_normal(jnp.asarray(z))))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cls", MARGINALS)
 @settings(max_examples=4)
 @given(data=st.data())

@@ -200,6 +200,7 @@ PLOTTED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PLOTTED)
 def test_plot_draws(name):
     axes = [ax for ax in lx.plot(PLOTTED[name]()).canvas.axes if ax.axison]

@@ -25,6 +25,7 @@ READABLE = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cls", READABLE, ids=lambda cls: cls.__name__)
 @given(st.data())
 def test_python_reads_what_an_object_prints(cls, data):
