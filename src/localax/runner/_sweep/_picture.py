@@ -2,6 +2,7 @@
 
 import json
 import math
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -93,7 +94,9 @@ def _result(path: StrPath) -> "xarray.Dataset":
     import xarray
 
     try:
-        data = xarray.open_dataset(path)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of readers that guessed in vain
+            data = xarray.open_dataset(path)
         design = described(json.loads(data.attrs["settings"]))
         if any(data.sizes[name] != size for name, size in zip(axis_names(design), design.shape, strict=True)):
             raise ValueError("a part of a result")
